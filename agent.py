@@ -1,0 +1,264 @@
+"""The Reasoning Agent: from a reply to an action, one episode, many episodes at once, and evaluation on files.
+
+An episode is a generator (see model.py): it asks the sandbox for the first observation, asks the model for a reply, hands
+the reply's action to the environment, and so on until the task ends. All plays of a step, of both arms and all
+environments, run in one call of `play`. The hinted arm differs from the plain arm by the hint in its first message and by
+nothing else; both get the same seeds.
+
+The action is the last balanced `\\boxed{...}` of the reply, outside any thinking, wrapper included; a reply without one
+goes to the program whole. In programs that offer tools the reply's tool calls are parsed, checked and handed on; a call
+that cannot be understood is answered with the reason and never executed with lost arguments. A reply that runs into its
+token budget ends the episode: its return is 0 and it is not trained on.
+
+    python agent.py --play FILE [--model M] [--seed N] [--hint]     one episode of an environment file, printed
+"""
+import argparse
+import collections
+import dataclasses
+import json
+import random
+import re
+import statistics
+from pathlib import Path
+
+import regret
+from envs_examples import pocket
+from model import Engine, Sample, generating, load_policy
+from sandbox import EnvError, EnvTimeout, Sandbox
+
+# ------------------------------------------------------------------------------------------------- reading a reply
+
+
+def strip_thinking(reply: str) -> str:
+    """The reply without its thinking: `<think>...</think>` blocks, an opening half whose tag was in the prompt, and an
+    unfinished block at the end."""
+    reply = re.sub(r"<think>.*?</think>", "", reply, flags=re.S)
+    return reply.rpartition("</think>")[2].partition("<think>")[0]
+
+
+def parse_action(reply: str):
+    """The content of the last balanced \\boxed{...} outside thinking, or None. Escaped braces do not count; an empty box
+    is no answer."""
+    text = strip_thinking(reply)
+    for start in reversed([m.end() for m in re.finditer(r"\\boxed\s*\{", text)]):
+        depth = 1
+        for m in re.compile(r"\\.|[{}]", re.S).finditer(text, start):
+            depth += {"{": 1, "}": -1}.get(m[0], 0)
+            if depth == 0:
+                return text[start:m.start()].strip() or None
+    return None
+
+
+class BadToolCall(ValueError):
+    """The reply holds a tool call that cannot be understood; the message says why, for the agent to read."""
+
+
+ToolCall = collections.namedtuple("ToolCall", "name arguments")
+
+
+def _no_duplicates(pairs):
+    if len(dict(pairs)) < len(pairs):
+        raise ValueError("a key appears twice")
+    return dict(pairs)
+
+
+def _json_object(text):
+    try:
+        value = json.loads(text, object_pairs_hook=_no_duplicates)
+    except (ValueError, RecursionError) as error:
+        raise BadToolCall(f"the tool call is not valid JSON: {error}") from None
+    if not isinstance(value, dict):
+        raise BadToolCall(f"a tool call must be a JSON object, got {type(value).__name__}")
+    return value
+
+
+def parse_tool_calls(reply: str):
+    """The tool calls of a reply, `<tool_call>{"name": ..., "arguments": {...}}</tool_call>`, or one bare JSON object.
+
+    Raises BadToolCall with the reason; never returns a call with lost arguments. No call at all gives []."""
+    text = strip_thinking(reply)
+    if text.count("<tool_call>") != text.count("</tool_call>"):
+        raise BadToolCall("a <tool_call> block is not closed")
+    bodies = re.findall(r"<tool_call>(.*?)</tool_call>", text, re.S)
+    if not bodies and text.lstrip().startswith("{"):
+        bodies = [text]
+    calls = []
+    for body in bodies:
+        call = _json_object(body.strip())
+        name, arguments = call.get("name"), call.get("arguments")
+        if not isinstance(name, str) or not re.fullmatch(r"[A-Za-z][\w.-]*", name):
+            raise BadToolCall(f"the tool's name must be a plain word, got {name!r:.60}")
+        if isinstance(arguments, str):                  # some models quote the object once more
+            arguments = _json_object(arguments)
+        if not isinstance(arguments, dict):
+            raise BadToolCall(f"'arguments' of {name} must be a JSON object, got {type(arguments).__name__}")
+        if extra := set(call) - {"name", "arguments", "id", "type"}:
+            raise BadToolCall(f"unknown keys beside name and arguments: {', '.join(sorted(extra))[:100]}")
+        calls.append(ToolCall(name, arguments))
+    return calls
+
+
+# ------------------------------------------------------------------------------------------------------ one episode
+
+PROMPT = """You are playing a turn-based task. Think briefly, then give exactly one action a turn, as \\boxed{{action}}.
+
+For example, when the task says "Guess a number from 1 to 10." a good reply is:
+The middle of 1 to 10 is 5. \\boxed{{5}}
+and when it then says "Higher.":
+It is above 5, so between 6 and 10. \\boxed{{8}}
+
+The task:
+{observation}"""
+
+
+def first_message(observation, hint, is_pocket):
+    """What the agent reads first. The hint is all that tells the arms apart."""
+    if is_pocket:
+        return pocket.agent_prompt(observation, hint)
+    return PROMPT.format(observation=observation) + (f"\n\nHint: {hint}" if hint else "")
+
+
+PROGRAM_HINT = object()             # in place of a hint: ask the program's own hint() after reset
+
+
+@dataclasses.dataclass
+class Trajectory:
+    """One played episode. `value` is its return, None if the play was unsound (its program failed)."""
+    seed: int
+    sample: Sample
+    messages: list = dataclasses.field(default_factory=list)        # [observation, reply, observation, ...]
+    actions: list = dataclasses.field(default_factory=list)
+    rewards: list = dataclasses.field(default_factory=list)
+    terminated: bool = False
+    hint: str = None
+    error: str = None
+    timed_out: bool = False
+
+    @property
+    def value(self):
+        return None if self.error else regret.episode_return(self.rewards, self.terminated)
+
+
+def episode(policy, sandbox, code, seed, hint, temperature, turn_tokens):
+    """Play one episode; a generator for Engine.run whose return value is a Trajectory."""
+    chat, env = policy.chat, sandbox.make(code)
+    play = Trajectory(seed, Sample(temperature=temperature))
+    try:
+        result = yield env, "reset", seed
+        if isinstance(result, EnvError):
+            raise result
+        observation = result[0]
+        if hint is PROGRAM_HINT:
+            hint = yield env, "hint", None
+            if isinstance(hint, EnvError):
+                raise hint
+        play.hint = hint
+        tools = env.facts["tools"]
+        names = {t.get("function", t)["name"] for t in json.loads(tools)} if tools else ()
+        ids = chat.first(first_message(observation, hint, policy.is_pocket), tools)
+        limit = env.facts["max_turns"] if type(env.facts["max_turns"]) is int else env.max_turns
+        for _ in range(max(1, min(limit, env.max_turns))):
+            tokens = yield from play.sample.say(ids, turn_tokens, chat.ends)
+            reply = chat.decode(tokens)
+            play.messages += [observation, reply]
+            if play.sample.cut:
+                break
+            role = "user"
+            try:
+                calls = parse_tool_calls(reply) if tools else []
+                if unknown := [c.name for c in calls if c.name not in names]:
+                    raise BadToolCall(f"there is no tool {unknown[0]!r}; the tools are {', '.join(sorted(names))}")
+            except BadToolCall as error:                # not executed; the agent reads why, and the turn is spent
+                observation, role = f"Error: {error}", "tool"
+            else:
+                action = parse_action(reply)
+                action = f"\\boxed{{{action}}}" if action else strip_thinking(reply).strip()
+                if calls:
+                    role = "tool"
+                    action = "\n".join(f"<tool_call>{json.dumps(c._asdict())}</tool_call>" for c in calls)
+                play.actions.append(action)
+                result = yield env, "step", action
+                if isinstance(result, EnvError):
+                    raise result
+                observation, reward, terminated, truncated, _ = result
+                play.rewards.append(reward)
+                play.terminated = terminated
+                if terminated or truncated:
+                    break
+            ids = chat.then(observation, role)
+        play.messages.append(observation)
+    except EnvError as error:
+        play.error, play.timed_out = str(error), isinstance(error, EnvTimeout)
+    finally:
+        env.close()
+    return play
+
+
+def play(policy, sandbox, jobs, temperature, turn_tokens, slots=64):
+    """Play all `jobs`, (code, seed, hint) each, at once: -> a Trajectory each, in order."""
+    engine = Engine(policy, slots)
+    with generating(policy):
+        plays = engine.run([episode(policy, sandbox, *job, temperature, turn_tokens) for job in jobs], temperature, sandbox)
+    return plays, engine.stats
+
+
+# ------------------------------------------------------------------------------------------------------ evaluation
+
+def load_suite(sandbox, directory):
+    """(name, code, level) of every environment file below `directory`. Raises ValueError for a missing or refused one."""
+    files = sorted(Path(directory).rglob("*.py"))
+    if not files:
+        raise ValueError(f"the suite {directory} holds no environment files (*.py)")
+    suite = []
+    for file in files:
+        code = file.read_text()
+        verdict = sandbox.check(code)
+        if not verdict.ok:
+            raise ValueError(f"{file} is refused: {verdict.failures[0].kind}: {verdict.failures[0].detail}")
+        suite.append((file.stem, code, verdict.level))
+    return suite
+
+
+HELD_OUT_SEED = 10 ** 7             # training draws its seeds below this
+
+
+def evaluate(policy, sandbox, suite, plays, temperature, turn_tokens, slots=64, shard=slice(None)):
+    """Plain plays of unseen seeds: one (name, level, value) a play. `shard` picks this process's share of the files."""
+    files = suite[shard]
+    jobs = [(code, HELD_OUT_SEED + k, None) for _, code, _ in files for k in range(plays)]
+    keys = [(name, level) for name, _, level in files for _ in range(plays)]
+    done, _ = play(policy, sandbox, jobs, temperature, turn_tokens, slots)
+    return [(name, level, p.value or 0.0) for (name, level), p in zip(keys, done)]
+
+
+def solve_rates(results):
+    """{"all": mean, level: mean, ...} of evaluation results."""
+    by_level = collections.defaultdict(list)
+    for _, level, value in results:
+        by_level["all"].append(value)
+        if level is not None:
+            by_level[level].append(value)
+    return {level: statistics.fmean(values) for level, values in by_level.items()}
+
+
+def main():
+    parser = argparse.ArgumentParser(description="Let a model play one environment file and print the episode.")
+    parser.add_argument("--play", type=Path, required=True, metavar="FILE", help="an environment program")
+    parser.add_argument("--model", default="pocket", help="pocket, a directory or a hub name (default: pocket)")
+    parser.add_argument("--seed", type=int, default=random.randrange(HELD_OUT_SEED), help="the episode's seed")
+    parser.add_argument("--hint", action="store_true", help="show the agent the program's own hint")
+    options = parser.parse_args()
+    try:
+        policy, code = load_policy(options.model), options.play.read_text()
+    except (ValueError, OSError) as error:
+        parser.error(str(error))
+    hint = PROGRAM_HINT if options.hint else None
+    with Sandbox() as sandbox:
+        done = play(policy, sandbox, [(code, options.seed, hint)], 1.0, 8 if policy.is_pocket else 512)[0][0]
+    for n, message in enumerate(done.messages):
+        print(("agent> " if n % 2 else "env>   ") + message.replace("\n", "\n       "))
+    print(f"return {done.value}" if done.error is None else f"unsound: {done.error}", f"(seed {done.seed}, hint {done.hint!r})")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,285 @@
+"""The Environment Designer: what it is shown, and what is taken from its reply.
+
+A design starts from a document of the corpus, a skill, and the memory of earlier environments: *good* examples (solve rate
+in [0.15, 0.85], the most regret) and a *bad* one (too easy, too hard, or refused, with the reason: the sandbox teaches the
+designer). The reply must hold one Python program; it is parsed here and judged by sandbox.py. The privileged hint is then
+written by the same policy from reading the program (eq. 2), or is the program's own `hint()`.
+
+Documents may be anything: a JSON line each, `text` (or `orig_doc`) and an optional `title`. Nothing in a document is
+interpreted; it is material.
+
+    python designer.py [--model M]      one design: the prompt, the reply, and what became of it
+"""
+import argparse
+import ast
+import collections
+import dataclasses
+import json
+import random
+import re
+import textwrap
+from pathlib import Path
+
+from agent import strip_thinking
+from envs_examples import pocket
+from model import Engine, Sample, generating, load_policy
+from sandbox import Sandbox
+
+SKILLS = ("Mathematical Reasoning", "Logical Deduction", "Spatial Reasoning", "Pattern Recognition", "Optimization",
+          "Causal Inference")
+
+
+# ---------------------------------------------------------------------------------------------------- corpus and pool
+
+def load_corpus(path):
+    """(documents, skipped lines): each document a dict of title and text. Raises ValueError for an unusable file."""
+    documents, skipped = [], 0
+    try:
+        lines = Path(path).read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError as error:
+        raise ValueError(f"cannot read the corpus {path}: {error.strerror}") from None
+    for line in filter(str.strip, lines):
+        try:
+            entry = json.loads(line)
+            text = entry.get("text") or entry["orig_doc"]
+            documents.append(dict(title=str(entry.get("title") or "").strip()[:200], text=str(text).strip()[:6000]))
+        except (ValueError, KeyError, AttributeError, RecursionError):
+            skipped += 1
+    if not documents:
+        raise ValueError(f"the corpus {path} holds no usable document ({skipped} bad lines): each line must be a JSON "
+                         'object with "text" or "orig_doc"')
+    return documents, skipped
+
+
+def load_pool(path):
+    """[(code, skill)] of a fixed pool: a folder of programs, or a JSON-lines file with `code` and optional `skill`."""
+    path = Path(path)
+    if path.is_dir():
+        return [(f.read_text(), f.parent.name) for f in sorted(path.rglob("*.py"))]
+    try:
+        entries = [json.loads(line) for line in path.read_text().splitlines() if line.strip()]
+        return [(entry["code"], str(entry.get("skill", "pool"))) for entry in entries]
+    except OSError as error:
+        raise ValueError(f"cannot read the pool {path}: {error.strerror}") from None
+    except (ValueError, KeyError, TypeError) as error:
+        raise ValueError(f"the pool {path} is not JSON lines with a `code` each: {error}") from None
+
+
+# -------------------------------------------------------------------------------------------------------------- memory
+
+class Memory:
+    """The newest `size` environments with what came of them; the same on every process."""
+
+    def __init__(self, size):
+        self.entries = collections.deque(maxlen=size)
+
+    def extend(self, records):
+        keep = ("code", "skill", "solve_rate", "regret", "refusal")
+        self.entries.extend({k: r[k] for k in keep} for r in records)
+
+    def examples(self, skill, rng, good=2, bad=1):
+        """(good, bad): entries of this skill to show the designer, drawn from the eight best and from the failures."""
+        mine = [e for e in self.entries if e["skill"] == skill]
+        frontier = [e for e in mine if e["solve_rate"] is not None and 0.15 <= e["solve_rate"] <= 0.85]
+        best = sorted(frontier, key=lambda e: -(e["regret"] or 0.0))[:8]
+        failed = [e for e in mine if e["code"] and (e["solve_rate"] is None or not 0.1 <= e["solve_rate"] <= 0.9)]
+        return rng.sample(best, min(good, len(best))), rng.sample(failed, min(bad, len(failed)))
+
+
+# ------------------------------------------------------------------------------------------------------------- prompts
+
+EXAMPLE = '''class VaultEnv:
+    """A three-digit lock that tells which digits are right; it takes elimination, not luck."""
+    def __init__(self, max_turns=8):
+        self.max_turns = max_turns
+    def reset(self, seed):
+        rng = random.Random(seed)
+        self.code = [rng.randint(0, 4) for _ in range(3)]
+        self.turn = 0
+        return "A lock has 3 digits from 0 to 4. Guess it, for example \\\\boxed{0 1 2}. I mark each digit R or W.", {}
+    def step(self, action):
+        self.turn += 1
+        digits = re.findall(r"[0-4]", action)
+        if len(digits) != 3:
+            return "Answer with three digits, for example \\\\boxed{0 1 2}.", 0.0, False, self.turn >= self.max_turns, {}
+        marks = " ".join("R" if int(d) == c else "W" for d, c in zip(digits, self.code))
+        won = marks == "R R R"
+        return marks, float(won), won, self.turn >= self.max_turns, {}
+    def solution(self):
+        return " ".join(map(str, self.code))
+    def hint(self):
+        return f"The first digit is {self.code[0]}. Try 0, 1, 2, ... in the two other places at once."
+'''
+PROMPT = """Write one game as a Python class: a text environment that trains {skill} over several turns.
+
+Rules:
+- One class whose name ends in Env, with reset(self, seed) -> (observation, info) and
+  step(self, action) -> (observation, reward, terminated, truncated, info). Observations are strings, info is a dict.
+- All randomness comes from random.Random(seed); the same seed must give the same game. No files, network or clock.
+- The player sees only the observations: state the rules, the state, and the form of an action in the first one.
+- `action` is text such as \\boxed{{left}}. Answer a malformed one with a reminder, not an exception.
+- reward is 1.0 with terminated=True when the task is completed, else 0.0; end with truncated=True after max_turns.
+- Also write solution(self), the winning answer or list of actions, and hint(self), a hint that helps without telling all.
+- It should be hard for you without the hint and feasible with it. Guessing must not win.
+
+A complete example:
+```python
+{example}```
+{document}{memory}
+Now write a new game for {skill}, unlike the example, in one ```python block."""
+
+
+def designer_prompt(skill, document, good, bad):
+    """The full prompt: contract, worked example, document, memory."""
+    def show(title, entries, verdict):
+        return "".join(f"\n{title} ({verdict(e)}):\n```python\n{e['code'][:4000]}\n```\n" for e in entries)
+    shown = show("An earlier game that worked well", good,
+                 lambda e: f"solved {e['solve_rate']:.0%} of the time, the hint added {e['regret'] or 0:+.0%}")
+    shown += show("An earlier game that did not", bad, lambda e: e["refusal"] or (
+        "too easy" if e["solve_rate"] > 0.5 else "too hard"))
+    source = f"\nDraw the theme and the facts from this text:\n{document['title']}\n{document['text']}\n" if document else ""
+    return PROMPT.format(skill=skill, example=EXAMPLE, document=source, memory=shown)
+
+
+HINT_PROMPT = """Below is the source of a game. A player sees only its messages, never the source. Write a short hint for the
+player: a strategy, a key observation or a first step that makes the game feasible. Do not give exact answers, since they
+change with the seed. Reply with the hint only, in at most three sentences.
+```python
+{code}
+```"""
+
+
+# --------------------------------------------------------------------------------------------- from a reply to a program
+
+class NoProgram(ValueError):
+    """The reply holds no program; the message says why."""
+
+
+def _parses(code):
+    try:
+        return ast.parse(code)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+
+
+def extract_code(reply: str) -> str:
+    """The program in a reply: the longest fenced block that parses, one that defines an environment first.
+
+    Thinking is removed first; fences may be ``` or ~~~, indented, of any language name; a fence inside a string does not
+    end a block; a block whose end is missing counts if it parses. Without any fence the whole reply is taken, if it is a
+    program. Raises NoProgram."""
+    text = strip_thinking(reply).replace("\r\n", "\n")
+    if not text.strip():
+        raise NoProgram("the reply ends inside its thinking" if reply.strip() else "the reply is empty")
+    lines = text.split("\n")
+    fences = [(n, m) for n, line in enumerate(lines) if (m := re.match(r"\s*(`{3,}|~{3,})(.*)$", line))]
+    closed, unclosed = [], []
+    for k, (start, opening) in enumerate(fences):
+        ends = [n for n, m in fences[k + 1:] if m[1].startswith(opening[1]) and not m[2].strip()]
+        closed += [textwrap.dedent("\n".join(lines[start + 1:end])) for end in ends[:20]]
+        if not ends:
+            unclosed.append(textwrap.dedent("\n".join(lines[start + 1:])))
+    candidates = (closed + unclosed) if fences else [text]
+    trees = [(code, tree) for code in candidates if code.strip() and (tree := _parses(code)) and tree.body]
+    environments = [code for code, tree in trees if any(isinstance(n, ast.ClassDef) and n.name.endswith("Env") for n in tree.body)]
+    if environments or (fences and trees):
+        return max(environments or [code for code, _ in trees], key=len).strip("\n") + "\n"
+    if unclosed and not closed:
+        raise NoProgram("the code block is not closed and does not parse: the reply was cut off")
+    if fences and closed:
+        return max(closed, key=len).strip("\n") + "\n"          # the sandbox will say what is wrong with it
+    raise NoProgram("the reply holds no ```python block")
+
+
+# ------------------------------------------------------------------------------------------------------------ a design
+
+@dataclasses.dataclass
+class Design:
+    """One environment, from prompt to reward."""
+    skill: str
+    document: int = None                # index in the corpus
+    prompt: str = ""
+    reply: str = ""
+    code: str = None                    # None: the reply held no program
+    sample: Sample = None               # None: a fixed pool's program, which nobody wrote
+    refusal: str = None                 # "kind: detail"; None: admitted
+    verdict: dict = None
+    hint: object = None
+    plain: list = dataclasses.field(default_factory=list)       # Trajectories of the window's first step, G each
+    hinted: list = dataclasses.field(default_factory=list)
+    returns: list = dataclasses.field(default_factory=list)     # sound plain returns over the whole window
+    timed_out: bool = False
+    regret: float = None
+    regret_se: float = None
+    reward: float = None
+    now: tuple = ((), ())               # Trajectories of this step: plain, hinted
+
+    @property
+    def solve_rate(self):
+        return sum(self.returns) / len(self.returns) if self.returns else None
+
+    def refuse(self, kind, detail):
+        self.refusal = f"{kind}: {detail}"
+
+
+def _ask(policy, prompt, temperature, budget):
+    sample = Sample(temperature=temperature, role="designer")
+    tokens = yield from sample.say(policy.chat.first(prompt), budget, policy.chat.ends)
+    return sample, policy.chat.decode(tokens)
+
+
+def design(policy, memory, documents, skills, temperature, max_tokens, rng, slots=64, reference=False):
+    """Eq. 1: one Design per entry of `skills`. `reference` writes with the untrained model (a frozen designer)."""
+    designs = []
+    for skill in skills:
+        index = rng.randrange(len(documents)) if documents else None
+        document = documents[index] if documents else None
+        good, bad = memory.examples(skill, rng)
+        if policy.is_pocket:
+            prompt = pocket.designer_prompt(skill, document, good, [e for e in bad if e["solve_rate"] is not None])
+        else:
+            prompt = designer_prompt(skill, document, good, bad)
+        designs.append(Design(skill, index, prompt))
+    with generating(policy, reference):
+        replies = Engine(policy, slots).run([_ask(policy, d.prompt, temperature, max_tokens) for d in designs], temperature)
+    for d, (d.sample, d.reply) in zip(designs, replies):
+        try:
+            d.code = extract_code(d.reply)
+        except NoProgram as error:
+            d.refuse("truncated" if d.sample.cut else "no_program", str(error))
+    return designs
+
+
+def write_hints(policy, designs, temperature, max_tokens, slots=64):
+    """Eq. 2: the policy reads each program and writes its hint. An empty reply gives no hint."""
+    prompts = [HINT_PROMPT.format(code=d.code) for d in designs]
+    with generating(policy):
+        replies = Engine(policy, slots).run([_ask(policy, p, temperature, max_tokens) for p in prompts], temperature)
+    for d, (_, reply) in zip(designs, replies):
+        d.hint = strip_thinking(reply).strip()[:2000] or None
+
+
+def main():
+    parser = argparse.ArgumentParser(description="Write one environment and judge it.")
+    parser.add_argument("--model", default="pocket", help="pocket, a directory or a hub name (default: pocket)")
+    parser.add_argument("--seed", type=int, default=None, help="for the choice of document and skill")
+    options = parser.parse_args()
+    try:
+        policy = load_policy(options.model)
+    except ValueError as error:
+        parser.error(str(error))
+    rng = random.Random(options.seed)
+    skill = rng.choice(pocket.SKILLS if policy.is_pocket else SKILLS)
+    documents, _ = load_corpus(pocket.CORPUS)
+    made = design(policy, Memory(1), documents, [skill], 1.0 if policy.is_pocket else 0.6,
+                  200 if policy.is_pocket else 1500, rng)[0]
+    print(made.prompt, made.reply, sep="\n---\n", end="\n---\n")
+    if made.code:
+        with Sandbox() as sandbox:
+            verdict = sandbox.check(made.code)
+        made.refusal = made.refusal or "; ".join(f"{f.kind}: {f.detail}" for f in verdict.failures) or None
+    print(f"refused, {made.refusal}" if made.refusal else "admitted")
+
+
+if __name__ == "__main__":
+    main()

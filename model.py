@@ -1,0 +1,584 @@
+"""The policy: one causal language model with LoRA weights, its chat tokens, fast rollouts, and the update.
+
+Shapes used in all files: E environments, G plays per arm, T tokens of a sequence, B sequences of a batch, V vocabulary.
+
+*Tokens are append-only.* A conversation is one growing list of token ids. Only new messages go through the chat template;
+what was sampled is never decoded and encoded again, so the log-probabilities of sampling belong to exactly the tokens
+that are trained. Templates that rewrite history (Qwen3 drops earlier thinking) therefore never see history.
+
+*Rollouts.* An episode is a generator. It yields `Turn(new_ids, budget)` and receives what the model replied, or yields an
+(environment, method, argument) call and receives its result. The engine keeps N episodes in N slots of one key/value
+cache, each at its own length, refills a slot as soon as its episode ends, keeps the cache between the turns of an
+episode, and goes on decoding the others while an environment is being stepped:
+
+    slot 0  |prompt|reply|obs|reply|obs|re..            every step decodes one token in every busy slot
+    slot 1  |prompt|reply|  (stepping)                  new text is prefilled in groups of similar length
+    slot 2  |prompt|re..
+
+*Update.* Eq. 10 of README, over length-sorted micro-batches, with the head applied at action tokens only. Log-probabilities
+are those of the distribution that was sampled: logits divided by the temperature, in fp32. Truncated sampling (top-p, top-k)
+would make them wrong and is not offered. Left out: sharded base weights, fused kernels, and sliding-window attention.
+"""
+import collections
+import contextlib
+import dataclasses
+import functools
+import json
+import random
+from pathlib import Path
+
+import torch
+import torch.nn.functional as F
+from peft import LoraConfig, get_peft_model, get_peft_model_state_dict, set_peft_model_state_dict
+from transformers import AutoModelForCausalLM, AutoTokenizer
+from transformers.utils import logging as transformers_logging
+
+from envs_examples import pocket
+
+transformers_logging.disable_progress_bar()
+Turn = collections.namedtuple("Turn", "ids budget")     # new token ids; the most tokens the reply may have
+
+
+# ------------------------------------------------------------------------------------------------ loading and saving
+
+@dataclasses.dataclass
+class Policy:
+    """The model in its two guises: with its adapter it is the policy, without (`disable_adapter`) the reference."""
+    model: torch.nn.Module                              # a PeftModel
+    chat: "Chat"
+    is_pocket: bool
+    max_context: int                                    # positions of the longest episode
+
+    @property
+    def device(self):
+        return next(self.model.parameters()).device
+
+    @property
+    def dtype(self):
+        return next(self.model.parameters()).dtype
+
+    def trainable(self):
+        return {name: p for name, p in self.model.named_parameters() if p.requires_grad}
+
+
+def load_policy(name, *, lora_rank=64, lora_alpha=128, train_embeddings=False, dtype="auto", device="cpu",
+                max_context=4096, gradient_checkpointing=False) -> Policy:
+    """`name`: "pocket", a directory, or a hub name of a causal LM with a chat template.
+
+    Raises ValueError, in one sentence, for a model that cannot be used."""
+    path = str(pocket.cached()) if name == "pocket" else name
+    dtype = {"auto": torch.bfloat16 if torch.device(device).type == "cuda" else torch.float32}.get(dtype) or getattr(torch, dtype)
+    try:
+        tokenizer = AutoTokenizer.from_pretrained(path)
+        base = AutoModelForCausalLM.from_pretrained(path, dtype=dtype, attn_implementation="sdpa")
+    except (OSError, ValueError, ImportError) as error:
+        raise ValueError(f"cannot load the model {name!r}: {str(error).splitlines()[0]}") from None
+    kinds = set(getattr(base.config, "layer_types", None) or ["full_attention"])
+    if kinds != {"full_attention"}:
+        raise ValueError(f"the model {name!r} has {', '.join(sorted(kinds))} layers; only full attention is supported")
+    config = LoraConfig(
+        r=lora_rank, lora_alpha=lora_alpha, task_type="CAUSAL_LM",
+        target_modules=["q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"],
+        **(dict(modules_to_save=["embed_tokens"], ensure_weight_tying=True) if train_embeddings else {}))
+    model = get_peft_model(base.to(device), config)
+    if gradient_checkpointing:
+        base.gradient_checkpointing_enable({"use_reentrant": False})
+        base.enable_input_require_grads()               # else no gradient reaches adapters below frozen embeddings
+    model.train()
+    return Policy(model, Chat(tokenizer, base), name == "pocket", min(max_context, base.config.max_position_embeddings))
+
+
+def adapter_state(policy):
+    return {name: tensor.detach().cpu() for name, tensor in get_peft_model_state_dict(policy.model).items()}
+
+
+def load_adapter(policy, state):
+    set_peft_model_state_dict(policy.model, state)
+
+
+def save_adapter(policy, directory: Path):
+    """PEFT's own format: loads in PEFT, vLLM and everything else that knows adapters."""
+    policy.model.save_pretrained(directory)
+    policy.chat.tokenizer.save_pretrained(directory)
+
+
+# ------------------------------------------------------------------------------------------------------- chat tokens
+
+class Chat:
+    """Turns messages into token ids, one message at a time, with the model's own chat template.
+
+    Control tokens inside a message ("<|im_end|>" in an observation) are defused: text from programs, documents and
+    hints cannot forge a turn. Raises ValueError for a tokenizer whose template cannot be extended turn by turn."""
+
+    MARK = "@@reply@@"
+
+    def __init__(self, tokenizer, model):
+        self.tokenizer = tokenizer
+        if not tokenizer.chat_template:
+            raise ValueError("the model has no chat template; use an instruction-tuned (chat) model")
+        self._control = [t.content for t in tokenizer.added_tokens_decoder.values() if t.special]
+        self._end = ""
+        tail = self._tail("@@next@@")
+        self._end = next((c for c in self._control if tail.startswith(c)), "")
+        if "@@next@@" not in tail or not self._end:
+            raise ValueError("the chat template does not close an assistant's turn with an end token, so a conversation "
+                             "cannot be extended turn by turn")
+        ends = model.generation_config.eos_token_id
+        self.ends = {tokenizer.convert_tokens_to_ids(self._end), tokenizer.eos_token_id,
+                     *(ends if isinstance(ends, list) else [ends])} - {None}
+
+    def defuse(self, text):
+        for token in self._control:
+            text = text.replace(token, token[0] + " " + token[1:])
+        return text
+
+    def _render(self, messages, tools=None):
+        return self.tokenizer.apply_chat_template(messages, tools=tools, tokenize=False, add_generation_prompt=True)
+
+    def _encode(self, text):
+        return self.tokenizer(text, add_special_tokens=False).input_ids
+
+    @functools.lru_cache(maxsize=10_000)
+    def first(self, text, tools_json=None):
+        """Ids of a conversation that opens with the user's `text`, up to where the assistant's reply starts."""
+        tools = json.loads(tools_json) if tools_json else None
+        return tuple(self._encode(self._render([{"role": "user", "content": self.defuse(text)}], tools)))
+
+    def _tail(self, text, role="user"):
+        messages = [{"role": "user", "content": "x"}, {"role": "assistant", "content": self.MARK},
+                    {"role": role, "content": self.defuse(text)}]
+        return self._render(messages).rpartition(self.MARK)[2].removeprefix(self._end)
+
+    @functools.lru_cache(maxsize=10_000)
+    def then(self, text, role="user"):
+        """Ids that follow a reply's end token: the next message and the start of the next reply."""
+        return tuple(self._encode(self._tail(text, role)))
+
+    def decode(self, ids):
+        return self.tokenizer.decode(ids, skip_special_tokens=True, clean_up_tokenization_spaces=False)
+
+
+@dataclasses.dataclass
+class Sample:
+    """One conversation, as it was sampled and as it is trained. Lists of length T."""
+    ids: list = dataclasses.field(default_factory=list)
+    mask: list = dataclasses.field(default_factory=list)            # 1 at tokens that the policy sampled
+    logprobs: list = dataclasses.field(default_factory=list)        # behaviour log-probability there, 0 elsewhere
+    temperature: float = 1.0
+    cut: bool = False                                               # a reply ran into its token budget
+    role: str = "agent"
+    advantage: float = 0.0
+    weight: float = 1.0                                             # of the role in the joint loss
+
+    def say(self, new_ids, budget, ends):
+        """Part of an episode: append new ids, have the model reply, append the reply (with its end token)."""
+        reply, logprobs = yield Turn(new_ids, budget)
+        self.ids += [*new_ids, *reply]
+        self.mask += [0] * len(new_ids) + [1] * len(reply)
+        self.logprobs += [0.0] * len(new_ids) + logprobs
+        self.cut = not reply or reply[-1] not in ends
+        return reply
+
+
+# ---------------------------------------------------------------------------------------------------------- rollouts
+
+class SlotCache:
+    """Keys and values of N slots, [N, kv heads, columns + 1, dim] a layer. Each row writes at its own positions; the
+    last column takes the writes of rows that are idle or padding."""
+    is_compileable = False
+
+    def __init__(self, config, slots, columns, dtype, device):
+        dim = getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
+        shape = (slots, config.num_key_value_heads, columns + 1, dim)
+        self.keys, self.values = ([torch.zeros(shape, dtype=dtype, device=device)
+                                   for _ in range(config.num_hidden_layers)] for _ in range(2))
+
+    def at(self, rows, write, end):
+        """The next forward pass concerns `rows` (slice or [B]), writes columns [B, Q] and sees columns < `end`."""
+        self.rows, self.write, self.end = rows, write, end
+
+    def get_seq_length(self, layer_idx=0):
+        return 0
+
+    def update(self, keys, values, layer_idx, *args, **kwargs):     # keys, values [B, kv heads, Q, dim]
+        seen = []
+        for buffer, new in ((self.keys[layer_idx], keys), (self.values[layer_idx], values)):
+            if isinstance(self.rows, slice):
+                view = buffer[self.rows]
+                view.scatter_(2, self.write[:, None, :, None].expand_as(new), new)
+                seen.append(view[:, :, :self.end])
+            else:
+                buffer[self.rows[:, None], :, self.write] = new.transpose(1, 2)
+                seen.append(buffer[self.rows, :, :self.end])
+        return seen
+
+    def move(self, source, target, length):
+        for buffer in self.keys + self.values:
+            buffer[target, :, :length] = buffer[source, :, :length]
+
+
+class _Episode:
+    """An episode under way: its generator, what it waits for, and its place in the cache."""
+
+    def __init__(self, index, generator):
+        self.index, self.generator = index, generator
+        self.length, self.todo, self.reply, self.logprobs = 0, [], [], []   # columns filled; ids to prefill; reply so far
+        self.carry = []                                     # the reply's last token: sampled, not yet in the cache
+
+
+class Engine:
+    """Runs many episodes at once on one model. `stats` counts what was done, over all runs."""
+
+    def __init__(self, policy, slots=64, prefill_tokens=4096, block=64):
+        self.policy, self.slots, self.prefill_tokens, self.block = policy, slots, prefill_tokens, block
+        base = policy.model.get_base_model()
+        self.body, self.head, self.config = base.get_decoder(), base.get_output_embeddings(), base.config
+        self.stats = collections.Counter()
+
+    @torch.inference_mode()
+    def run(self, episodes, temperature, sandbox=None):
+        """The return values of `episodes`, in order. `temperature` 0 decodes greedily (log-probability 0)."""
+        self.temperature, self.sandbox = temperature, sandbox
+        episodes = [_Episode(i, generator) for i, generator in enumerate(episodes)]
+        self.results = [None] * len(episodes)
+        self.unstarted = collections.deque(episodes)
+        self.ready, self.rows, self.waiting = collections.deque(), [], 0    # want a slot; in slots; in the sandbox
+        slots = max(1, min(self.slots, len(episodes)))
+        self.columns = self.policy.max_context
+        self.cache = SlotCache(self.config, slots, self.columns, self.policy.dtype, self.policy.device)
+        self.policy.model.eval()
+        try:
+            while self.unstarted or self.ready or self.rows or self.waiting:
+                while self.unstarted and self.waiting + len(self.ready) < slots:    # their resets run ahead
+                    self._advance(self.unstarted.popleft(), None)
+                while self.ready and len(self.rows) < slots:
+                    self.rows.append(self.ready.popleft())
+                busy = any(e.todo or e.budget for e in self.rows)
+                if self.waiting:
+                    for episode, result in sandbox.poll(0.0 if busy else 1.0):
+                        self.waiting -= 1
+                        self._advance(episode, result)
+                if any(e.todo for e in self.rows):
+                    self._prefill()
+                elif any(e.budget for e in self.rows):
+                    self._decode()
+        finally:
+            del self.cache
+            self.policy.model.train()
+        return self.results
+
+    def _advance(self, episode, message):
+        """Resume an episode with a reply or a result, up to its next request."""
+        try:
+            request = episode.generator.send(message)
+        except StopIteration as stop:
+            self.results[episode.index] = stop.value
+            if episode in self.rows:
+                row, last = self.rows.index(episode), self.rows.pop()
+                if last is not episode:                     # keep the rows dense
+                    self.cache.move(len(self.rows), row, last.length)
+                    self.rows[row] = last
+            return
+        episode.budget = 0
+        if not isinstance(request, Turn):
+            self.waiting += 1
+            return self.sandbox.submit(episode, *request)
+        todo = episode.carry + list(request.ids)
+        room = self.columns - episode.length - len(todo)
+        if min(room, request.budget) <= 0:                  # no context left: an empty reply, which counts as cut
+            return self._advance(episode, ([], []))
+        episode.todo, episode.budget, episode.reply, episode.logprobs = todo, min(room, request.budget), [], []
+        if episode not in self.rows:
+            self.ready.append(episode)
+
+    def _prefill(self):
+        """Feed new tokens, in groups of similar length, and sample the first token of each reply."""
+        pending = sorted((row for row, e in enumerate(self.rows) if e.todo), key=lambda row: len(self.rows[row].todo))
+        fed = []
+        while pending:
+            group = [pending.pop(0)]
+            while pending and (len(group) + 1) * len(self.rows[pending[0]].todo) <= self.prefill_tokens:
+                group.append(pending.pop(0))
+            todo = [self.rows[row].todo for row in group]
+            start = torch.tensor([self.rows[row].length for row in group])
+            count = torch.tensor([len(ids) for ids in todo])
+            width = int(count.max())
+            ids = torch.tensor([t + [0] * (width - len(t)) for t in todo])      # [B, Q], right-padded
+            position = start[:, None] + torch.arange(width)
+            write = torch.where(torch.arange(width) < count[:, None], position, self.columns)
+            self._forward(group, ids, position, write, torch.tensor(group), int((start + count).max()), count - 1)
+            self.stats["prefilled"] += int(count.sum())
+            for row in group:
+                self.rows[row].length += len(self.rows[row].todo)
+                self.rows[row].todo = []
+            fed += [self.rows[row] for row in group]
+        self._settle(fed)
+
+    def _decode(self):
+        """One more token in every row that is in the middle of a reply; the others idle."""
+        ids = torch.tensor([[e.reply[-1] if e.reply else 0] for e in self.rows])            # [B, 1]
+        position = torch.tensor([[min(e.length, self.columns - 1)] for e in self.rows])
+        write = torch.tensor([[e.length if e.budget else self.columns] for e in self.rows])
+        end = min(-(-(int(position.max()) + 1) // self.block) * self.block, self.columns)
+        active = [row for row, e in enumerate(self.rows) if e.budget]
+        self._forward(active, ids, position, write, slice(0, len(self.rows)), end, None)
+        self.stats["decode_steps"] += 1
+        for row in active:
+            self.rows[row].length += 1
+        self._settle([self.rows[row] for row in active])
+
+    def _forward(self, group, ids, position, write, rows, end, last):
+        device = self.policy.device
+        ids, position, write = ids.to(device), position.to(device), write.to(device)
+        self.cache.at(rows if isinstance(rows, slice) else rows.to(device), write, end)
+        mask = (torch.arange(end, device=device) <= position[..., None])[:, None]           # [B, 1, Q, end]
+        hidden = self.body(input_ids=ids, position_ids=position, attention_mask=mask, use_cache=True,
+                           cache=self.cache).last_hidden_state                              # [B, Q, hidden]
+        if last is None:
+            hidden = hidden[group, 0] if len(group) < len(hidden) else hidden[:, 0]
+        else:
+            hidden = hidden[torch.arange(len(hidden), device=device), last.to(device)]
+        tokens, logprobs = sample(self.head(hidden), self.temperature)
+        for row, token, logprob in zip(group, tokens.tolist(), logprobs.tolist()):
+            self.rows[row].reply.append(token)
+            self.rows[row].logprobs.append(logprob)
+        self.stats["generated"] += len(group)
+
+    def _settle(self, episodes):
+        """Hand finished replies to their episodes."""
+        for e in episodes:
+            if e.reply[-1] in self.policy.chat.ends or len(e.reply) >= e.budget:
+                e.carry = [e.reply[-1]]
+                self._advance(e, (e.reply, e.logprobs))
+
+
+def sample(logits, temperature):
+    """Tokens [B] and their log-probabilities [B] under softmax(logits / temperature); logits [B, V]."""
+    if temperature == 0:
+        tokens = logits.argmax(-1)
+        return tokens, torch.zeros_like(tokens, dtype=torch.float32)
+    logp = F.log_softmax(logits.float() / temperature, -1)
+    cumulative = logp.exp().cumsum(-1)                      # inverse CDF: far cheaper than multinomial for a large V
+    point = torch.rand(len(logits), 1, device=logits.device) * cumulative[:, -1:]
+    tokens = torch.searchsorted(cumulative, point, right=True).clamp(max=logits.shape[-1] - 1)
+    return tokens[:, 0], logp.gather(1, tokens)[:, 0]
+
+
+@contextlib.contextmanager
+def generating(policy, reference=False):
+    """Inside, the engine samples from the policy, or from the reference (adapter off).
+
+    In fp32 the adapter is merged for speed, and the base weights are put back bit by bit; in bf16 merging would not be
+    exact, so the adapter stays beside them."""
+    if reference:
+        with policy.model.disable_adapter():
+            yield
+        return
+    if policy.dtype != torch.float32:
+        yield
+        return
+    layers = [m for m in policy.model.modules() if hasattr(m, "base_layer") and hasattr(m, "lora_A")]
+    originals = [layer.base_layer.weight.detach().clone() for layer in layers]
+    policy.model.merge_adapter()
+    try:
+        yield
+    finally:
+        policy.model.unmerge_adapter()
+        with torch.no_grad():
+            for layer, original in zip(layers, originals):
+                layer.base_layer.weight.copy_(original)
+
+
+# ---------------------------------------------------------------------------------------------------------- the update
+
+@dataclasses.dataclass
+class UpdateSettings:
+    clip_low: float = 0.2
+    clip_high: float = 0.28
+    kl_coef: float = 0.0            # k3 KL to the base on sampled tokens, both roles
+    explore_coef: float = 0.0       # eq. 11: where the base is undecided, keep trying all that it would try
+    anchor_coef: float = 0.0        # eq. 12: where the base is decided, the designer stays with it
+    max_grad_norm: float = 1.0      # for each role's gradient by itself
+    minibatches: int = 1            # optimizer steps for one batch of samples
+    microbatch_tokens: int = 16_384
+    head_tokens: int = 4096         # action tokens per application of the head
+
+
+DECIDED = 0.3                       # nats: an entropy of the base below this counts as decided
+
+
+def _log_policy(head, hidden, temperature):
+    """Log-probabilities [N, V], fp32, of hidden states [N, hidden] at per-token temperatures [N]."""
+    return F.log_softmax(head(hidden).float() / temperature[:, None], -1)
+
+
+def pack(samples, device):
+    """Right-padded ids [B, T] and, at action tokens (positions 1..T-1): where [B, T-1], old, advantage, temperature [N]."""
+    longest = max(len(s.ids) for s in samples)
+    ids = torch.tensor([s.ids + [0] * (longest - len(s.ids)) for s in samples], device=device)
+    where = torch.tensor([s.mask + [0] * (longest - len(s.ids)) for s in samples], device=device)[:, 1:] > 0
+    count = where.sum(1)
+    old = torch.tensor([p for s in samples for p, m in zip(s.logprobs[1:], s.mask[1:]) if m], device=device)
+    advantage = torch.tensor([s.advantage for s in samples], device=device).repeat_interleave(count)
+    temperature = torch.tensor([s.temperature or 1.0 for s in samples], device=device).repeat_interleave(count)
+    return ids, where, old, advantage, temperature
+
+
+def microbatches(samples, tokens):
+    """Length-sorted groups of at most `tokens` padded tokens (or one sequence)."""
+    groups, group = [], []
+    for sample_ in sorted(samples, key=lambda s: len(s.ids)):
+        if group and (len(group) + 1) * len(sample_.ids) > tokens:
+            groups.append(group)
+            group = []
+        group.append(sample_)
+    return groups + [group] if group else groups
+
+
+def token_logprobs(policy, samples, settings=UpdateSettings()):
+    """Recomputed log-probabilities of the action tokens: a list of [N] tensors, one a sample. For checks and tests."""
+    base = policy.model.get_base_model()
+    out = []
+    with torch.no_grad():
+        for s in samples:
+            ids, where, _, _, temperature = pack([s], policy.device)
+            hidden = base.get_decoder()(input_ids=ids[:, :-1], use_cache=False).last_hidden_state[where]
+            logp = _log_policy(base.get_output_embeddings(), hidden, temperature)
+            out.append(logp.gather(1, ids[:, 1:][where][:, None])[:, 0])
+    return out
+
+
+def _loss_terms(policy, group, settings, stats, want_reference):
+    """The summed (not averaged) loss of one micro-batch."""
+    base = policy.model.get_base_model()
+    body, head = base.get_decoder(), base.get_output_embeddings()
+    ids, where, old, advantage, temperature = pack(group, policy.device)
+    target = ids[:, 1:][where]                                                  # [N]
+    hidden = body(input_ids=ids[:, :-1], use_cache=False).last_hidden_state[where]          # causal: padding needs no mask
+    if want_reference:
+        with torch.no_grad(), policy.model.disable_adapter():
+            hidden_ref = body(input_ids=ids[:, :-1], use_cache=False).last_hidden_state[where]
+    total = 0.0
+    for at in range(0, len(target), settings.head_tokens):
+        part = slice(at, at + settings.head_tokens)
+        logp = _log_policy(head, hidden[part], temperature[part])               # [n, V]
+        new = logp.gather(1, target[part, None])[:, 0]
+        log_ratio = (new - old[part]).clamp(-20, 20)
+        ratio, a = log_ratio.exp(), advantage[part]
+        clipped = ratio.clamp(1 - settings.clip_low, 1 + settings.clip_high)
+        loss = -torch.minimum(ratio * a, clipped * a)                           # eq. 10
+        with torch.no_grad():
+            stats["tokens"] += len(new)
+            stats["gap"] += (new - old[part]).abs().sum().item()
+            stats["clipped"] += (ratio * a > clipped * a).sum().item()
+        if want_reference:
+            with torch.no_grad(), policy.model.disable_adapter():
+                ref = _log_policy(head, hidden_ref[part], temperature[part])
+            difference = (ref.gather(1, target[part, None])[:, 0] - new).clamp(-20, 20)     # clamped before exp
+            kl = difference.exp() - 1 - difference                              # the k3 estimate of KL(policy, base)
+            loss = loss + settings.kl_coef * kl
+            stats["kl"] += kl.sum().item()
+            stats["kl_tokens"] += len(new)
+            if settings.explore_coef or settings.anchor_coef:
+                p = ref.exp()
+                undecided = -(p * ref).sum(-1) > DECIDED
+                flat = torch.where(p > 1e-3, (ref / 4).exp(), 0.0)
+                flat = flat / flat.sum(-1, keepdim=True)
+                loss = loss - settings.explore_coef * (flat * logp).sum(-1) * undecided     # eq. 11
+                if group[0].role == "designer":
+                    stay = (p * (ref - logp)).sum(-1)
+                    loss = loss + settings.anchor_coef * stay * ~undecided                  # eq. 12
+        total = total + group[0].weight * loss.sum()
+    return total
+
+
+def update(policy, optimizer, samples, settings: UpdateSettings, accelerator=None, rng=random):
+    """One joint policy-gradient step on both roles (eq. 10): -> metrics.
+
+    Each process brings its own samples and runs as many micro-batches as they need; then the flat gradients are summed
+    across processes and divided by the global count of action tokens, so uneven work cannot hang and the number of
+    processes does not change the update. Samples without advantage (groups of equal returns) and samples cut at their
+    token budget are in neither the sum nor the count; with nothing left there is no optimizer step."""
+    parameters = list(policy.trainable().values())
+    reduce = (lambda t: accelerator.reduce(t, "sum")) if accelerator else (lambda t: t)
+    use = [s for s in samples if s.advantage != 0 and not s.cut]
+    rng.shuffle(use)
+    want_reference = bool(settings.kl_coef or settings.explore_coef or settings.anchor_coef)
+    stats, norms = collections.Counter(), collections.defaultdict(list)
+    for k in range(settings.minibatches):
+        batch = use[k::settings.minibatches]
+        tokens = torch.tensor([float(sum(sum(s.mask) for s in batch))], device=policy.device)
+        tokens = reduce(tokens).item()
+        if tokens == 0:
+            continue
+        joint = 0.0
+        for role in ("agent", "designer"):
+            for n, group in enumerate(microbatches([s for s in batch if s.role == role], settings.microbatch_tokens)):
+                first = k == 0 and n == 0               # the KL is measured there even when it costs nothing in the loss
+                loss = _loss_terms(policy, group, settings, stats, want_reference or first)
+                (loss / tokens).backward()
+            flat = torch.cat([(torch.zeros_like(p) if p.grad is None else p.grad).flatten().float() for p in parameters])
+            optimizer.zero_grad(set_to_none=True)
+            flat = reduce(flat)
+            norm = flat.norm()
+            norms[role].append(norm.item())
+            joint = joint + flat * min(1.0, settings.max_grad_norm / (norm.item() + 1e-6))
+        for p, gradient in zip(parameters, joint.split([p.numel() for p in parameters])):
+            p.grad = gradient.view_as(p).to(p.dtype)
+        if k == 0:
+            stats["first_gap"], stats["first_tokens"] = stats["gap"], stats["tokens"]
+        optimizer.step()
+        optimizer.zero_grad(set_to_none=True)
+    names = ("first_gap", "first_tokens", "clipped", "tokens", "kl", "kl_tokens")
+    total = dict(zip(names, reduce(torch.tensor([float(stats[n]) for n in names], device=policy.device)).tolist()))
+    return {"policy/ratio_gap": total["first_gap"] / max(1, total["first_tokens"]),
+            "policy/clip_frac": total["clipped"] / max(1, total["tokens"]),
+            "policy/kl_base": total["kl"] / max(1, total["kl_tokens"]),
+            "policy/grad_norm": sum(map(sum, norms.values())) / max(1, len(norms["agent"])),
+            **{f"policy/grad_norm_{role}": sum(n) / len(n) for role, n in norms.items()}}
+
+
+def make_optimizer(policy, learning_rate, embedding_learning_rate, betas=(0.9, 0.98), weight_decay=0.0):
+    """AdamW; trained embeddings, where there are any, have a rate of their own."""
+    named = policy.trainable().items()
+    groups = [dict(params=[p for n, p in named if "embed" not in n], lr=learning_rate),
+              dict(params=[p for n, p in named if "embed" in n], lr=embedding_learning_rate)]
+    return torch.optim.AdamW([g for g in groups if g["params"]], betas=betas, weight_decay=weight_decay, eps=1e-5)
+
+
+def self_test(policy):
+    """Refuse to train when the arithmetic is off: sampled and recomputed log-probabilities must agree, and gradient must
+    reach every adapter. Raises RuntimeError with what is wrong."""
+    samples = [Sample(temperature=0.7) for _ in range(3)]
+
+    def talk(s, text):
+        yield from s.say(policy.chat.first(text), 8, policy.chat.ends)
+        if not s.cut:
+            yield from s.say(policy.chat.then("And now?"), 8, policy.chat.ends)
+    with generating(policy):
+        Engine(policy, slots=2).run([talk(s, "Count." * (5 * i + 1)) for i, s in enumerate(samples)], 0.7)
+    for s, again in zip(samples, token_logprobs(policy, samples)):
+        was = torch.tensor([p for p, m in zip(s.logprobs, s.mask) if m], device=policy.device)
+        gap = (was - again).abs().max().item()
+        if gap > (1e-3 if policy.dtype == torch.float32 else 0.3):
+            raise RuntimeError(f"sampled and recomputed log-probabilities differ by {gap:.2g}: this model's head or "
+                               "attention does more than the engine knows about, so it cannot be trained here")
+    for s in samples:
+        s.advantage = 1.0
+    _loss_terms(policy, samples, UpdateSettings(), collections.Counter(), False).backward()
+    dead = [n for n, p in policy.trainable().items() if "lora_B" in n and (p.grad is None or not p.grad.any())]
+    policy.model.zero_grad(set_to_none=True)
+    if dead:
+        raise RuntimeError(f"no gradient reaches {len(dead)} adapter weights, the first being {dead[0]}")
+
+
+def main():
+    policy = load_policy("pocket")
+    self_test(policy)
+    count = sum(p.numel() for p in policy.trainable().values())
+    print(f"the pocket model: {sum(p.numel() for p in policy.model.parameters()) - count:,} base and {count:,} adapter "
+          "weights; sampled and recomputed log-probabilities agree, and every adapter receives gradient")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,516 @@
+"""nanoSPADE: self-play in which one language model writes the environments that it then learns to solve.
+
+A step of SPADE (Self-Play in Adaptive Synthetic Executable Environments, arXiv 2608.19197), as `train` below runs it:
+
+    design    the designer writes E programs from a document and from memory                       eq. 1
+    check     the sandbox admits or refuses each of them by name
+    hint      a privileged hint for each admitted one                                              eq. 2
+    play      the agent plays G seeds of each, without and with the hint, the same seeds in both   eqs. 3, 4
+    regret    mean return with the hint minus mean return without                                  eqs. 5-7
+    update    one policy gradient on both roles, on one set of LoRA weights                        eqs. 8-12
+
+    accelerate launch train.py                                  the pocket model: no download, ten minutes on two cores
+    accelerate launch train.py --model Qwen/Qwen3-4B --recipe paper
+
+Each process designs and plays its own share of the E environments; rewards, metrics and memory are gathered, gradients
+are summed. The randomness of a step is a function of (seed, step, process), so a resumed run draws what the killed one
+would have drawn. Designs are renewed every K = `regenerate_every` steps: the regret is taken at the first step of such a
+window, when both arms are played by the same agent, the solve rate over all of it, and the designer learns at its end.
+Left out: sharded base weights, asynchronous rollouts, value models.
+"""
+import collections
+import contextlib
+import dataclasses
+import datetime
+import difflib
+import json
+import math
+import os
+import random
+import shutil
+import statistics
+import sys
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import torch
+from accelerate import Accelerator
+from accelerate.utils import broadcast_object_list, gather_object
+from transformers import HfArgumentParser
+
+import regret
+from agent import PROGRAM_HINT, evaluate, load_suite, play, solve_rates
+from designer import SKILLS, Design, Memory, design, load_corpus, load_pool, write_hints
+from envs_examples import pocket
+from model import (UpdateSettings, adapter_state, load_adapter, load_policy, make_optimizer, save_adapter, self_test,
+                   update)
+from sandbox import Limits, Sandbox
+
+HERE = Path(__file__).parent
+
+
+def flag(default, help, **more):
+    return field(default=default, metadata={"help": help, **more})
+
+
+@dataclass
+class Config:
+    """Defaults are those of the pocket model; --recipe replaces them, and a flag that is given always wins."""
+    model: str = flag("pocket", "pocket (built here, no download), a hub name, or a directory of a chat model")
+    recipe: str = flag("auto", "a set of defaults: pocket, small (one GPU or a patient CPU), paper (the release's); "
+                       "auto: pocket for the pocket model, else small", choices=["auto", "pocket", "small", "paper"])
+    output_dir: str = flag("", "where the run's files go (default: runs/ and the time)")
+    resume: bool = flag(False, "continue the run in --output_dir from its last checkpoint, with its settings")
+    steps: int = flag(100, "training steps")
+    seed: int = flag(0, "seed of everything that is drawn")
+    # the method, and its ablations
+    designs_per_step: int = flag(10, "E: environments in play, over all processes")
+    plays_per_arm: int = flag(12, "G: plays of an environment in each arm, on the same seeds")
+    regenerate_every: int = flag(1, "K: steps between new environments; the designer learns at the end of each window")
+    designer_reward: str = flag("blend", "what the designer is paid (eq. 7)", choices=list(regret.KINDS))
+    train_designer: bool = flag(True, "train the designer; if false, the untrained model keeps writing environments")
+    memory_size: int = flag(120, "environments remembered and shown to the designer; 0: no memory")
+    corpus: str = flag(str(pocket.CORPUS), "JSON lines with `text` or `orig_doc` to ground designs on; none: no documents")
+    pool: str = flag("", "a folder of programs, or JSON lines with `code`: play these and have no designer")
+    hint: str = flag("program", "who writes the privileged hint: policy (reads the program), program (its own hint()), "
+                     "none", choices=["policy", "program", "none"])
+    train_on_hinted: bool = flag(True, "the agent also learns from its hinted plays, with their own baseline")
+    skills: str = flag("", "comma-separated skills to design for (default: all of the setting)")
+    skills_active: int = flag(2, "skills drawn for each regeneration; 0: all")
+    refused_reward: float = flag(-0.2, "what a refused design earns")
+    # sampling
+    temperature: float = flag(1.0, "of the agent; part of the policy, so log-probabilities include it")
+    designer_temperature: float = flag(1.0, "of the designer, likewise")
+    hint_temperature: float = flag(0.3, "of the hint's writer")
+    turn_tokens: int = flag(8, "token budget of one reply of the agent")
+    designer_tokens: int = flag(160, "token budget of a design")
+    hint_tokens: int = flag(256, "token budget of a hint")
+    max_context: int = flag(320, "token budget of a whole episode, or of a designer's prompt and reply")
+    max_turns: int = flag(25, "turns offered to a program; it may choose fewer")
+    slots: int = flag(64, "episodes decoded at once")
+    # the update
+    learning_rate: float = flag(7e-4, "of the LoRA weights")
+    embedding_learning_rate: float = flag(7e-4, "of the embeddings, where they are trained")
+    train_embeddings: bool = flag(True, "train the token embeddings too (the pocket model needs it)")
+    lora_rank: int = flag(64, "rank of the adapter")
+    lora_alpha: int = flag(128, "scale of the adapter, times its rank")
+    weight_decay: float = flag(0.0, "of AdamW")
+    clip_low: float = flag(0.2, "the ratio is clipped below at 1 - this (eq. 10)")
+    clip_high: float = flag(0.28, "the ratio is clipped above at 1 + this (eq. 10)")
+    kl_coef: float = flag(0.0, "weight of the KL to the base model (eq. 10)")
+    explore_coef: float = flag(0.03, "keep trying what the base would try, where it is undecided (eq. 11)")
+    anchor_coef: float = flag(1.0, "the designer stays with the base where that is decided (eq. 12)")
+    minibatches: int = flag(3, "optimizer steps for one batch of samples")
+    max_grad_norm: float = flag(1.0, "gradient clipping, for each role by itself")
+    microbatch_tokens: int = flag(16_384, "padded tokens of one forward and backward pass")
+    gradient_checkpointing: bool = flag(False, "trade 40 % more time for memory")
+    dtype: str = flag("auto", "of the base weights", choices=["auto", "float32", "bfloat16"])
+    # watching
+    eval_every: int = flag(20, "steps between evaluations on the held-out suite; 0: never")
+    eval_plays: int = flag(16, "plays of each held-out file in an evaluation")
+    eval_suite: str = flag(str(HERE / "envs_examples/heldout"), "a folder of environment files that are only evaluated")
+    sample_every: int = flag(20, "steps between printed pairs of plays; 0: never")
+    save_every: int = flag(10, "steps between checkpoints")
+    log_with: str = flag("", "a tracker that accelerate knows: tensorboard, wandb, ... (its package must be installed)")
+    allow_weak_sandbox: bool = flag(False, "run although the kernel offers no seccomp filter: only for trusted programs")
+
+
+_REAL = dict(hint="policy", train_on_hinted=False, skills_active=3, memory_size=200, temperature=0.6,
+             designer_temperature=0.6, train_embeddings=False, learning_rate=2e-5, lora_rank=32, lora_alpha=64,
+             explore_coef=0.0, anchor_coef=0.0, minibatches=1, weight_decay=0.1, max_context=8192, slots=16,
+             eval_suite=str(HERE / "envs_examples/games"), eval_plays=4, sample_every=5, save_every=5)
+RECIPES = {
+    "pocket": {},
+    "small": dict(_REAL, steps=100, designs_per_step=4, plays_per_arm=4, designer_tokens=1500, turn_tokens=256,
+                  max_turns=8, eval_every=20),
+    "paper": dict(_REAL, steps=400, designs_per_step=24, plays_per_arm=16, regenerate_every=4, designer_tokens=16_384,
+                  turn_tokens=8192, max_context=32_768, slots=128, eval_every=20, gradient_checkpointing=True)}
+
+
+def parse_config(argv=None) -> Config:
+    """The command line, on top of a resumed run's settings, on top of the recipe."""
+    parser = HfArgumentParser(Config, description=__doc__.split("\n\n")[0], allow_abbrev=False)
+    known = parser.parse_known_args(argv)[0]
+    name = known.recipe if known.recipe != "auto" else "pocket" if known.model == "pocket" else "small"
+    parser.set_defaults(**RECIPES[name])
+    if known.resume:
+        stored = Path(known.output_dir) / "config.json"
+        if not known.output_dir or not stored.exists():
+            parser.error("--resume needs --output_dir to name the directory of a run (it holds a config.json)")
+        parser.set_defaults(**json.loads(stored.read_text()))
+    cfg, rest = parser.parse_args_into_dataclasses(argv, return_remaining_strings=True)
+    for word in rest:
+        near = difflib.get_close_matches(word.split("=")[0], parser._option_string_actions, 1)
+        parser.error(f"unknown argument {word}" + (f"; did you mean {near[0]}?" if near else ""))
+    if cfg.hint == "none" and not cfg.pool and cfg.designer_reward in ("regret", "blend") and cfg.train_designer:
+        parser.error("--hint none leaves no regret: add --designer_reward solve_rate or learning_potential")
+    if min(cfg.steps, cfg.designs_per_step, cfg.plays_per_arm, cfg.regenerate_every, cfg.minibatches) < 1:
+        parser.error("steps, designs_per_step, plays_per_arm, regenerate_every and minibatches must be at least 1")
+    return cfg
+
+
+# ------------------------------------------------------------------------------------------------------ the loop
+
+def train(cfg, accelerator, out, policy, optimizer, sandbox, documents, pool, skills, suite, start, memory, slow):
+    rank, world, E, G, K = accelerator.process_index, accelerator.num_processes, cfg.designs_per_step, cfg.plays_per_arm, cfg.regenerate_every
+    settings = UpdateSettings(**{f.name: getattr(cfg, f.name) for f in dataclasses.fields(UpdateSettings) if hasattr(cfg, f.name)})
+    mine = range(rank, E, world)
+    cut_steps = 0
+    for step in range(start, cfg.steps):
+        clock, opening, closing = Clock(), step % K == 0, step % K == K - 1 or step == cfg.steps - 1
+        shared, own = random.Random(f"{cfg.seed}/{step}"), random.Random(f"{cfg.seed}/{step}/{rank}")
+        torch.manual_seed(own.randrange(2 ** 62))
+
+        if opening and pool:
+            chosen = shared.choices(pool, k=E) if len(pool) < E else shared.sample(pool, E)
+            designs = [Design(skill, code=code) for code, skill in (chosen[i] for i in mine)]
+        elif opening:
+            active = shared.sample(skills, min(cfg.skills_active or len(skills), len(skills)))
+            with clock("design"):                                                                               # eq. 1
+                designs = design(policy, memory, documents, [active[i % len(active)] for i in mine],
+                                 cfg.designer_temperature, cfg.designer_tokens, own, cfg.slots, not cfg.train_designer)
+            with clock("check"):
+                check(designs, sandbox, cfg)
+            with clock("hint"):                                                                                 # eq. 2
+                give_hints(designs, policy, cfg)
+
+        with clock("play"):                                                                                 # eqs. 3, 4
+            seeds = [[shared.randrange(10 ** 6) for _ in range(G)] for _ in range(E)]           # [E, G], both arms
+            live = [(d, seeds[i]) for d, i in zip(designs, mine) if not d.refusal]
+            jobs = [(d, False, s) for d, row in live for s in row]
+            jobs += [(d, True, s) for d, row in live for s in row if opening and d.hint is not None]
+            plays, tokens = play(policy, sandbox, [(d.code, s, d.hint if hinted else None) for d, hinted, s in jobs],
+                                 cfg.temperature, cfg.turn_tokens, cfg.slots)
+        for d in designs:
+            group = [(hinted, p) for (e, hinted, _), p in zip(jobs, plays) if e is d]
+            d.now = [p for hinted, p in group if not hinted], [p for hinted, p in group if hinted]
+            if opening:
+                d.plain, d.hinted = d.now
+            score(d, opening)                                                                                   # eq. 5
+
+        samples = [sample for d in designs for sample in agent_samples(d, cfg)]                                 # eq. 8
+        records = gather_object([record(d, i, step - step % K) for d, i in zip(designs, mine)])
+        records.sort(key=lambda r: r["index"])
+        if closing and not pool:
+            rewards = reward_designs(records, slow, cfg)                                                     # eqs. 6, 7
+            advantages = regret.designer_advantages(rewards, [r["skill"] for r in records])                     # eq. 9
+            weight = regret.role_scale(len(records), len(gather_object(samples)), K)
+            for d, i in zip(designs, mine):
+                d.reward, d.sample.advantage, d.sample.weight = rewards[i], advantages[i], weight
+            if cfg.train_designer:
+                samples += [d.sample for d in designs]
+        with clock("update"):                                                                          # eqs. 10, 11, 12
+            metrics = update(policy, optimizer, samples, settings, accelerator, own)
+        if closing and not pool:
+            memory.extend(records)
+
+        everyone = gather_object([episode_record(p, i, hinted) for d, i in zip(designs, mine)
+                                  for hinted, arm in enumerate(d.now) for p in arm])
+        metrics |= summarize(records, everyone, metrics, memory)
+        metrics |= {"tokens/generated": tokens["generated"], "tokens/prefilled": tokens["prefilled"]}
+        if cfg.eval_every and ((step + 1) % cfg.eval_every == 0 or step == cfg.steps - 1):
+            with clock("eval"):
+                metrics |= held_out(policy, sandbox, suite, cfg, rank, world)
+        metrics |= clock.seconds
+        metrics["tokens/per_second"] = tokens["generated"] / clock.seconds["time/play"]
+        if accelerator.is_main_process:
+            log(out, step, metrics, records if closing else [], everyone)
+            if cfg.sample_every and step % cfg.sample_every == 0:
+                print_pair(designs)
+            cut_steps = cut_steps + 1 if metrics["agent/truncated_frac"] > 0.9 else 0
+            if cut_steps == 3:
+                print("WARNING: for three steps nearly every reply was cut at its token budget; raise --turn_tokens")
+        accelerator.log(metrics, step=step)
+        if closing and (step + 1 == cfg.steps or (step + 1) // cfg.save_every > (step + 1 - K) // cfg.save_every):
+            save_checkpoint(accelerator, out, policy, optimizer, step + 1, memory, slow)
+
+
+def check(designs, sandbox, cfg):
+    """The sandbox's verdict on every program; a refused one keeps its reason."""
+    for d in designs:
+        if d.refusal:
+            continue
+        verdict = sandbox.check(d.code)
+        d.verdict = dataclasses.asdict(verdict)
+        if not verdict.ok:
+            d.refuse(verdict.failures[0].kind, verdict.failures[0].detail)
+        elif cfg.hint == "program" and not verdict.has_hint:
+            d.refuse("no_hint", "the program defines no hint(self)")
+
+
+def give_hints(designs, policy, cfg):
+    admitted = [d for d in designs if not d.refusal]
+    if cfg.hint == "policy" and admitted:
+        write_hints(policy, admitted, cfg.hint_temperature, cfg.hint_tokens, cfg.slots)
+    for d in admitted:
+        if cfg.hint == "program":
+            d.hint = PROGRAM_HINT
+
+
+def score(d, opening):
+    """Returns and, at the window's first step, the regret of one design."""
+    d.returns += [p.value for p in d.now[0] if p.value is not None]
+    d.timed_out = d.timed_out or any(p.timed_out for arm in d.now for p in arm)
+    if opening and d.hinted:
+        value, error, pairs = regret.paired_regret([p.value for p in d.plain], [p.value for p in d.hinted])
+        d.regret, d.regret_se = (value if pairs else None), (error if pairs > 1 else None)
+
+
+def agent_samples(d, cfg):
+    """The plays that train the agent, each with the advantage over its own arm's group."""
+    for arm in d.now if cfg.train_on_hinted else d.now[:1]:
+        for p, advantage in zip(arm, regret.group_advantages([p.value for p in arm])):
+            p.sample.advantage = advantage
+            yield p.sample
+
+
+def reward_designs(records, slow, cfg):
+    """One reward per design; `slow` holds each skill's slow mean return and is moved on."""
+    means = {}
+    for r in records:
+        if r["solve_rate"] is not None:
+            means.setdefault(r["skill"], []).append(r["solve_rate"])
+    for skill, values in means.items():
+        slow.setdefault(skill, statistics.fmean(values))
+    for r in records:
+        if r["refusal"] or r["solve_rate"] is None:
+            r["reward"] = cfg.refused_reward
+        else:
+            r["reward"] = regret.designer_reward(cfg.designer_reward, r["regret"] or 0.0, r["solve_rate"],
+                                                 mean_return=r["solve_rate"], slow_mean=slow[r["skill"]],
+                                                 timed_out=r["timed_out"])
+    for skill, values in means.items():
+        slow[skill] = regret.slow_mean(slow[skill], statistics.fmean(values))
+    return [r["reward"] for r in records]
+
+
+# ------------------------------------------------------------------------------------------------------ what is kept
+
+def record(d, index, step):
+    """A design as it is written to disk, gathered from other processes, and remembered."""
+    return dict(index=index, step=step, skill=d.skill, document=d.document, refusal=d.refusal, verdict=d.verdict,
+                hint=None if d.hint is PROGRAM_HINT else d.hint, plain=[p.value for p in d.plain],
+                hinted=[p.value for p in d.hinted], solve_rate=d.solve_rate, regret=d.regret, regret_se=d.regret_se,
+                timed_out=d.timed_out, reward=d.reward, prompt=d.prompt, reply=d.reply, code=d.code)
+
+
+def episode_record(p, index, hinted):
+    return dict(env=index, hinted=bool(hinted), seed=p.seed, value=p.value, turns=len(p.messages) // 2, cut=p.sample.cut,
+                hint=p.hint, leaks=p.value == 1 and bool(p.hint) and regret.hint_leaks(p.hint, p.actions), error=p.error,
+                rewards=p.rewards, actions=p.actions, messages=p.messages)
+
+
+def mean(values):
+    values = [v for v in values if v is not None]
+    return statistics.fmean(values) if values else None
+
+
+def summarize(records, episodes, metrics, memory):
+    plain, hinted = ([e for e in episodes if e["hinted"] == arm] for arm in (False, True))
+    groups = collections.defaultdict(list)
+    for e in episodes:
+        groups[e["env"], e["hinted"]].append(e["value"])
+    codes = [r["code"] for r in records if r["code"]]
+    levels = [r["verdict"]["level"] for r in records if r["verdict"] and not r["refusal"]]
+    refused = collections.Counter(r["refusal"].partition(":")[0] for r in records if r["refusal"])
+    won = [e for e in hinted if e["value"] == 1]
+    return {"agent/solve_rate": mean(e["value"] for e in plain), "agent/solve_rate_hint": mean(e["value"] for e in hinted),
+            "agent/turns": mean(e["turns"] for e in episodes), "agent/truncated_frac": mean(e["cut"] for e in episodes) or 0.0,
+            "agent/unsound_frac": mean(e["error"] is not None for e in episodes) or 0.0,
+            "agent/zero_advantage_frac": mean(not any(regret.group_advantages(g)) for g in groups.values()) or 0.0,
+            "designer/regret": mean(r["regret"] for r in records), "designer/regret_se": mean(r["regret_se"] for r in records),
+            "designer/reward": mean(r["reward"] for r in records), "designer/level": mean(levels),
+            "designer/frontier_frac": mean(r["solve_rate"] is not None and 0.2 <= r["solve_rate"] <= 0.8 for r in records),
+            "designer/valid_rate": mean(r["refusal"] is None for r in records),
+            "designer/distinct_frac": len(set(codes)) / len(codes) if codes else None,
+            "designer/hint_leak_frac": mean(e["leaks"] for e in won),
+            **{f"designer/refused/{kind}": count for kind, count in refused.items()},
+            "memory/size": len(memory.entries)}
+
+
+def held_out(policy, sandbox, suite, cfg, rank, world):
+    """Solve rates on the held-out suite, sampled (also by level) and greedy."""
+    metrics = {}
+    for suffix, temperature in (("", cfg.temperature), ("_greedy", 0.0)):
+        results = gather_object(evaluate(policy, sandbox, suite, cfg.eval_plays, temperature, cfg.turn_tokens, cfg.slots,
+                                         slice(rank, None, world)))
+        for level, rate in solve_rates(results).items():
+            name = Path(cfg.eval_suite).name
+            metrics["eval/solve_rate" + suffix if level == "all" else f"eval/{name}/{level}" + suffix] = rate
+    return metrics
+
+
+class Clock:
+    """Seconds spent in each phase of a step."""
+
+    def __init__(self):
+        self.seconds = {}
+
+    @contextlib.contextmanager
+    def __call__(self, phase):
+        begin = time.perf_counter()
+        yield
+        self.seconds[f"time/{phase}"] = time.perf_counter() - begin
+
+
+def log(out, step, metrics, records, episodes):
+    """Append the metrics, write environments and episodes, print one line."""
+    for r in records:
+        stem = out / "envs" / f"step_{r['step']:05d}" / f"{r['index']:02d}"
+        stem.parent.mkdir(parents=True, exist_ok=True)
+        stem.with_suffix(".py").write_text(r["code"] or r["reply"])
+        stem.with_suffix(".json").write_text(json.dumps({k: v for k, v in r.items() if k != "code"}, indent=1))
+    (out / "episodes").mkdir(exist_ok=True)
+    with open(out / "episodes" / f"step_{step:05d}.jsonl", "w") as f:
+        f.writelines(json.dumps(e) + "\n" for e in episodes)
+    with open(out / "metrics.jsonl", "a") as f:
+        f.write(json.dumps({"step": step, **metrics}) + "\n")
+
+    def show(name, form="{:.2f}"):
+        value = metrics.get(name)
+        return "-" if value is None else form.format(value)
+    line = (f"step {step:4d} | solve {show('agent/solve_rate')} hinted {show('agent/solve_rate_hint')} | "
+            f"regret {show('designer/regret', '{:+.2f}')} reward {show('designer/reward')} level {show('designer/level', '{:.1f}')} "
+            f"valid {show('designer/valid_rate')} | flat {show('agent/zero_advantage_frac')} cut {show('agent/truncated_frac')} | "
+            f"kl {show('policy/kl_base', '{:.3f}')} gap {show('policy/ratio_gap', '{:.0e}')} | "
+            f"{sum(v for k, v in metrics.items() if k.startswith('time/')):.1f} s")
+    if "eval/solve_rate" in metrics:
+        line += f" | held-out {metrics['eval/solve_rate']:.3f} greedy {metrics['eval/solve_rate_greedy']:.3f}"
+    print(line, flush=True)
+
+
+def print_pair(designs):
+    """One seed, played without and with the hint, of the design with the largest regret on this process."""
+    designs = [d for d in designs if d.plain and d.hinted]
+    if not designs:
+        return
+    d = max(designs, key=lambda d: d.regret or 0.0)
+    plain, hinted = max(zip(d.plain, d.hinted), key=lambda pair: (pair[1].value or 0) - (pair[0].value or 0))
+    print(f"    --- {d.skill}, seed {plain.seed}; hint: {hinted.hint!r:.300}")
+    for name, p in (("plain ", plain), ("hinted", hinted)):
+        text = "  >  ".join(" ".join(m.split())[:200] for m in p.messages)
+        print(f"    {name} return {p.value}: {text[:1200]}")
+
+
+# ---------------------------------------------------------------------------------------------- checkpoints, start, end
+
+def save_checkpoint(accelerator, out, policy, optimizer, step, memory, slow):
+    """Written aside and renamed: whenever the process dies, checkpoint/ or checkpoint.old/ is complete."""
+    if accelerator.is_main_process:
+        new, now, old = (out / name for name in ("checkpoint.new", "checkpoint", "checkpoint.old"))
+        shutil.rmtree(new, ignore_errors=True)
+        new.mkdir()
+        torch.save(dict(step=step, adapter=adapter_state(policy), optimizer=optimizer.state_dict(),
+                        memory=list(memory.entries), slow=slow), new / "state.pt")
+        save_adapter(policy, out / "adapter")
+        (new / "complete").write_text(str(step))
+        shutil.rmtree(old, ignore_errors=True)
+        if now.exists():
+            now.rename(old)
+        new.rename(now)
+        shutil.rmtree(old, ignore_errors=True)
+    accelerator.wait_for_everyone()
+
+
+def load_checkpoint(out):
+    """The newest complete checkpoint's state, or None. Says which it skipped."""
+    for name in ("checkpoint", "checkpoint.old"):
+        directory = out / name
+        if (directory / "complete").exists():
+            return torch.load(directory / "state.pt", map_location="cpu", weights_only=True)
+        if directory.exists():
+            print(f"{directory} is incomplete and is skipped", file=sys.stderr)
+    return None
+
+
+def trim(out, step):
+    """Forget what was logged at and after `step`: it will be done again."""
+    path = out / "metrics.jsonl"
+    rows = [line for line in path.read_text().splitlines(True) if line.endswith("\n")] if path.exists() else []
+    path.write_text("".join(line for line in rows if json.loads(line)["step"] < step))
+
+
+def main():
+    cfg = parse_config()
+    accelerator = Accelerator(log_with=cfg.log_with or None, project_dir=cfg.output_dir or "runs")
+    name = f"runs/{Path(cfg.model).name}-{datetime.datetime.now():%Y%m%d-%H%M%S}"
+    out = Path(broadcast_object_list([cfg.output_dir or name])[0])
+    try:
+        run(cfg, accelerator, out)
+    except (ValueError, RuntimeError, FileNotFoundError) as error:
+        if os.environ.get("NANOSPADE_TRACEBACK"):
+            raise
+        sys.exit(f"train.py: error: {error}")
+    except KeyboardInterrupt:
+        if accelerator.is_main_process and (out / "checkpoint").exists():
+            print(f"\nstopped; continue with: accelerate launch train.py --resume --output_dir {out}")
+        sys.exit(130)
+
+
+def run(cfg, accelerator, out):
+    if cfg.designs_per_step % accelerator.num_processes:
+        raise ValueError(f"--designs_per_step {cfg.designs_per_step} must be a multiple of the {accelerator.num_processes} processes")
+    if (out / "config.json").exists() and not cfg.resume:
+        raise ValueError(f"{out} already holds a run: continue it with --resume, or choose another --output_dir")
+    say = print if accelerator.is_main_process else (lambda *_, **__: None)
+    say(f"{accelerator.num_processes} process{'es' * (accelerator.num_processes > 1)} on {accelerator.device}; files go to {out}")
+    documents, skipped = ([], 0) if cfg.corpus == "none" else load_corpus(cfg.corpus)
+    if skipped:
+        say(f"{cfg.corpus}: {skipped} bad lines skipped, {len(documents)} documents used")
+    every = pocket.SKILLS if cfg.model == "pocket" else SKILLS
+    skills = [s.strip() for s in cfg.skills.split(",")] if cfg.skills else list(every)
+    if unknown := set(skills) - set(every):
+        raise ValueError(f"unknown skill {unknown.pop()!r}; choose from: {', '.join(every)}")
+
+    with accelerator.main_process_first():                  # the pocket model is built once
+        policy = load_policy(cfg.model, lora_rank=cfg.lora_rank, lora_alpha=cfg.lora_alpha, dtype=cfg.dtype,
+                             train_embeddings=cfg.train_embeddings, device=accelerator.device,
+                             max_context=cfg.max_context, gradient_checkpointing=cfg.gradient_checkpointing)
+    if policy.is_pocket:
+        torch.set_num_threads(1)                            # so small a model is no faster on more
+    torch.manual_seed(cfg.seed)
+    self_test(policy)
+    optimizer = make_optimizer(policy, cfg.learning_rate, cfg.embedding_learning_rate, weight_decay=cfg.weight_decay)
+    start, memory, slow = 0, Memory(cfg.memory_size), {}
+    if cfg.resume and (state := load_checkpoint(out)):
+        load_adapter(policy, state["adapter"])
+        optimizer.load_state_dict(state["optimizer"])
+        start, slow = state["step"], state["slow"]
+        memory.entries.extend(state["memory"])
+    if accelerator.is_main_process:
+        out.mkdir(parents=True, exist_ok=True)
+        (out / "config.json").write_text(json.dumps(dataclasses.asdict(cfg) | {"resume": False}, indent=1))
+        trim(out, start)
+    if cfg.log_with:
+        accelerator.init_trackers("nanospade", dataclasses.asdict(cfg))
+
+    with Sandbox(Limits(max_turns=cfg.max_turns), cfg.allow_weak_sandbox) as sandbox:
+        suite = load_suite(sandbox, cfg.eval_suite) if cfg.eval_every else []
+        pool = [(code, skill) for code, skill in load_pool(cfg.pool) if sandbox.check(code).ok] if cfg.pool else []
+        if cfg.pool and not pool:
+            raise ValueError(f"the pool {cfg.pool} holds no program that the sandbox admits")
+        before = held_out(policy, sandbox, suite, cfg, accelerator.process_index, accelerator.num_processes) if cfg.eval_every else {}
+        if start == 0 and accelerator.is_main_process and before:
+            (out / "before.json").write_text(json.dumps(before))
+        begin = time.time()
+        train(cfg, accelerator, out, policy, optimizer, sandbox, documents, pool, skills, suite, start, memory, slow)
+        if accelerator.is_main_process and cfg.eval_every:
+            report(out, cfg, time.time() - begin)
+    accelerator.end_training()
+
+
+def report(out, cfg, seconds):
+    """Held-out solve rates before and after, by level, and where the files are."""
+    before = json.loads((out / "before.json").read_text())
+    after = regret.read_metrics(out)[-1]
+    print(f"\nheld-out solve rate, no hint, unseen seeds ({cfg.eval_plays} plays a file)   before -> after")
+    for key in before:
+        label = key.removeprefix("eval/")
+        print(f"  {label:28s} {before[key]:.3f} -> {after.get(key, math.nan):.3f}")
+    print(f"{cfg.steps} steps, {seconds / 60:.1f} minutes. In {out}: metrics.jsonl, envs/, episodes/, adapter/ (PEFT), checkpoint/\n"
+          f"python regret.py {out} shows how the run went")
+
+
+if __name__ == "__main__":
+    main()
