@@ -156,8 +156,7 @@ def episode(policy, sandbox, code, seed, hint, temperature, turn_tokens):
         tools = env.facts["tools"]
         names = {t.get("function", t)["name"] for t in json.loads(tools)} if tools else ()
         ids = chat.first(first_message(observation, hint, policy.is_pocket), tools)
-        limit = env.facts["max_turns"] if type(env.facts["max_turns"]) is int else env.max_turns
-        for _ in range(max(1, min(limit, env.max_turns))):
+        for _ in range(env.facts["max_turns"]):
             tokens = yield from play.sample.say(ids, turn_tokens, chat.ends)
             reply = chat.decode(tokens)
             play.messages += [observation, reply]

@@ -251,13 +251,16 @@ class Engine:
             while self.unstarted or self.ready or self.rows or self.waiting:
                 while self.unstarted and self.waiting + len(self.ready) < slots:    # their resets run ahead
                     self._advance(self.unstarted.popleft(), None)
-                while self.ready and len(self.rows) < slots:
-                    self.rows.append(self.ready.popleft())
-                busy = any(e.todo or e.budget for e in self.rows)
-                if self.waiting:
-                    for episode, result in sandbox.poll(0.0 if busy else 1.0):
+                while self.waiting:                         # gather results, so that few rows are not fed alone
+                    idle = not any(e.todo or e.budget for e in self.rows)
+                    results = sandbox.poll(1.0 if idle else 0.0005)
+                    for episode, result in results:
                         self.waiting -= 1
                         self._advance(episode, result)
+                    if not results or 4 * sum(1 for e in self.rows if e.todo) >= len(self.rows):
+                        break
+                while self.ready and len(self.rows) < slots:
+                    self.rows.append(self.ready.popleft())
                 if any(e.todo for e in self.rows):
                     self._prefill()
                 elif any(e.budget for e in self.rows):

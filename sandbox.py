@@ -131,56 +131,57 @@ numbers pprint queue secrets struct traceback unicodedata uuid weakref zlib _str
 encodings.utf_16 encodings.utf_32 encodings.idna encodings.unicode_escape""".split()
 
 
-def serve(fd, namespace, hello):
-    """Answer calls on `fd` until it closes: load a program, make its environment, play one episode."""
-    read, write, loads = os.read, os.write, json.loads
+def serve(fd, namespace, layers):
+    """Answer calls on `fd` until it closes. The first is a reset, which brings the program: one process, one episode."""
     encode = json.JSONEncoder(allow_nan=False, separators=(",", ":")).encode
-    module = types.ModuleType("env")
-    module.__dict__.update(namespace)
-    sys.modules["env"] = module                         # dataclasses and enums look their module up
-    env = None
+    read, write, loads, env, phase = os.read, os.write, json.loads, None, "load"
 
     def plain(value):                                   # numpy scalars and one-element arrays become Python numbers
         return value.item() if type(value).__module__ == "numpy" and hasattr(value, "item") else value
 
-    def info_of(info):                                  # debugging aid only: flat, small, never shown to the agent
-        keep = {str(k)[:100]: plain(v) for k, v in list(dict(info).items())[:50]}
-        return {k: v for k, v in keep.items() if type(v) in (int, bool, type(None)) or type(v) is float and v - v == 0
+    def info_of(info):                                  # a debugging aid: flat, small, never shown to the agent
+        items = [(str(k)[:100], plain(v)) for k, v in list(dict(info).items())[:50]]
+        return {k: v for k, v in items if type(v) in (int, bool) or type(v) is float and v - v == 0
                 or type(v) is str and len(v) < 1000}
 
-    def load(argument):
-        nonlocal env
-        exec(compile(argument["code"], "<env>", "exec"), module.__dict__)
+    def load(code, max_turns):
+        module = sys.modules["env"] = types.ModuleType("env")       # dataclasses and enums look their module up
+        module.__dict__.update(namespace)
+        exec(compile(code, "<env>", "exec"), module.__dict__)
         classes = [v for k, v in module.__dict__.items()
                    if isinstance(v, type) and k.endswith("Env") and v.__module__ == "env"]
         if not classes:
             raise TypeError("the program defines no class whose name ends in Env")
-        takes = inspect.signature(classes[-1]).parameters
-        env = classes[-1](**({"max_turns": argument["max_turns"]} if "max_turns" in takes else {}))
-        facts = {k.lower(): plain(getattr(env, k, None)) for k in ("max_turns", "LEVEL", "skill")}
+        takes = "max_turns" in inspect.signature(classes[-1]).parameters
+        env = classes[-1](**({"max_turns": max_turns} if takes else {}))
         for name in ("reset", "step"):
             if not callable(getattr(env, name, None)):
                 raise TypeError(f"class {classes[-1].__name__} has no method {name}")
-        tools = json.dumps(env.get_tools()) if hasattr(env, "get_tools") else None
-        return facts | {"name": classes[-1].__name__, "hint": hasattr(env, "hint"), "tools": tools}
+        turns, level, skill = (plain(getattr(env, name, None)) for name in ("max_turns", "LEVEL", "skill"))
+        return env, dict(max_turns=max(1, min(turns, max_turns)) if type(turns) is int else max_turns,
+                         level=level if type(level) is int else None, skill=skill if type(skill) is str else None,
+                         tools=json.dumps(env.get_tools()) if hasattr(env, "get_tools") else None,
+                         hint=callable(getattr(env, "hint", None)), layers=" ".join(layers))
 
-    def reset(seed):
+    def reset(argument):
+        nonlocal env, phase
+        env, facts = load(argument["code"], argument["max_turns"])
+        phase, seed = "reset", argument["seed"]
         namespace["random"].seed(seed)                  # programs that draw from the global generators stay seeded
         if "np" in namespace:
             namespace["np"].random.seed(seed % 2 ** 32)
         result = env.reset(seed)
         observation, info = result if isinstance(result, tuple) else (result, {})
-        return [plain(observation), info_of(info)]
+        return facts, plain(observation), info_of(info)
 
     def step(action):
         result = env.step(action)
         if not isinstance(result, tuple) or len(result) != 5:
-            raise TypeError("step must return 5 values (observation, reward, terminated, truncated, info), got "
-                            + (str(len(result)) if isinstance(result, tuple) else type(result).__name__))
-        return [plain(value) for value in result[:4]] + [info_of(result[4])]
-    methods = dict(load=load, reset=reset, step=step, hint=lambda _: env.hint(), layers=lambda _: hello)
+            got = len(result) if isinstance(result, tuple) else type(result).__name__
+            raise TypeError(f"step must return 5 values (observation, reward, terminated, truncated, info), got {got}")
+        return *map(plain, result[:4]), info_of(result[4])
 
-    buffer = b""
+    methods, buffer = dict(reset=reset, step=step, hint=lambda _: env.hint()), b""
     while True:
         while b"\n" not in buffer:
             more = read(fd, 1 << 16)
@@ -196,9 +197,8 @@ def serve(fd, namespace, hello):
                 text = str(error)[:1000]
             except BaseException:
                 text = "(its message could not be made)"
-            reply = encode({"id": call["id"], "error": type(error).__name__[:100] + ": " + text})
-        if len(reply) >= MAX_LINE:
-            reply = encode({"id": call["id"], "error": f"TooLarge: a reply of {len(reply)} characters"})
+            reply = encode({"id": call["id"], "error": f"{phase}: {type(error).__name__[:100]}: {text}"})
+        phase = "step"
         view = memoryview(reply.encode() + b"\n")
         while view:
             view = view[write(fd, view):]
@@ -207,7 +207,8 @@ def serve(fd, namespace, hello):
 def zygote(memory_mb, cpu_seconds, numpy_path):
     """Fork a sealed child for every request on the control socket (descriptor 0); end, with all children, at its end.
 
-    Requests and answers are five bytes: S + a descriptor -> pid; K + pid -> wait status; C + pid -> no answer."""
+    A request is a letter and the number that the trainer gave the child: S with a descriptor starts it, C ends it, K ends
+    it and is answered with its wait status. Starting is not answered, so the trainer never waits for a fork."""
     del sys.path[0]                                     # this file's folder
     namespace = {}
     exec(NAMESPACE, namespace)
@@ -223,18 +224,18 @@ def zygote(memory_mb, cpu_seconds, numpy_path):
         sys.path.remove(numpy_path)
     control = socket.socket(fileno=os.dup(0))
     null = os.open("/dev/null", os.O_RDWR)
-    children = set()
+    children = {}                                       # number -> pid
     with open("/proc/self/statm") if sys.platform == "linux" else open(os.devnull) as statm:
         baseline = int((statm.read() or "0").split()[0]) * resource.getpagesize()
     gc.collect()
     gc.freeze()                                         # children must not touch, and so copy, these pages
-    control.sendall(b"R" + struct.pack("<I", os.getpid()))
+    control.sendall(struct.pack("<I", 0))
     while True:
         request, fds, _, _ = socket.recv_fds(control, 5, 1)
         while request and len(request) < 5:
             request += control.recv(5 - len(request))
         if not request:                                 # the trainer is gone
-            for pid in children:
+            for pid in children.values():
                 os.kill(pid, signal.SIGKILL)
             os._exit(0)
         op, number = request[:1], struct.unpack("<I", request[1:])[0]
@@ -253,14 +254,13 @@ def zygote(memory_mb, cpu_seconds, numpy_path):
                 finally:
                     os._exit(70)
             os.close(fds[0])
-            children.add(pid)
-            control.sendall(b"P" + struct.pack("<I", pid))
-        elif number in children:
-            children.remove(number)
-            os.kill(number, signal.SIGKILL)
-            status = os.waitpid(number, 0)[1]
+            children[number] = pid
+        else:
+            pid = children.pop(number)
+            os.kill(pid, signal.SIGKILL)
+            status = os.waitpid(pid, 0)[1]
             if op == b"K":
-                control.sendall(b"D" + struct.pack("<I", status))
+                control.sendall(struct.pack("<I", status))
 
 
 if __name__ == "__main__" and sys.argv[1:2] == ["--zygote"]:
@@ -303,21 +303,17 @@ _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u20
 
 
 def clean(text: str) -> str:
-    """Valid, printable Unicode: lone surrogates become U+FFFD, control and bidirectional override characters go."""
+    """Valid, printable Unicode: lone surrogates become U+FFFD; control and bidirectional override characters go."""
     return _CONTROL.sub("", text.replace("\r\n", "\n").encode("utf-8", "surrogatepass").decode("utf-8", "replace"))
 
 
-def _refuse(constant):
-    raise ValueError(f"{constant} is no finite number")
-
-
-def _integer(digits):
-    if len(digits) > 18:
-        raise ValueError("an integer of more than 18 digits")
+def _number(digits):
+    if len(digits) > 18 or not digits.lstrip("-").isdigit():        # NaN and Infinity come here too
+        raise ValueError(f"{digits[:20]} is no number for a reward")
     return int(digits)
 
 
-_decoder = json.JSONDecoder(parse_constant=_refuse, parse_int=_integer)
+_decoder = json.JSONDecoder(parse_constant=_number, parse_int=_number)
 
 
 def parse_reply(line: bytes, nonce: str, method: str, limits: Limits):
@@ -341,70 +337,60 @@ def parse_reply(line: bytes, nonce: str, method: str, limits: Limits):
         if len(x) > limits.text_chars:
             raise EnvError(f"{what} has {len(x)} characters; {limits.text_chars} are allowed")
         return clean(x)
-
-    def info(x):
-        if type(x) is not dict:
-            raise EnvProtocol("info is no dict")
-        return {clean(k): clean(v) if type(v) is str else v for k, v in x.items()}
     if method == "hint":
         return text(value, "the hint")
-    if method in ("load", "layers"):
-        return value
-    if type(value) is not list or len(value) != (2 if method == "reset" else 5):
+    if type(value) is not list or len(value) != (3 if method == "reset" else 5) or type(value[-1]) is not dict:
         raise EnvProtocol(f"a malformed answer to {method}")
+    info = {clean(k): clean(v) if type(v) is str else v for k, v in value[-1].items()}
     if method == "reset":
-        return text(value[0], "the observation"), info(value[1])
-    observation, reward, terminated, truncated, extra = value
+        facts = value[0]
+        kinds = dict(max_turns=int, level=(int, type(None)), skill=(str, type(None)), tools=(str, type(None)),
+                     hint=bool, layers=str)
+        if type(facts) is not dict or not all(isinstance(facts.get(name), kind) for name, kind in kinds.items()):
+            raise EnvProtocol("malformed facts about the program")
+        return facts, text(value[1], "the observation"), info
+    observation, reward, terminated, truncated, _ = value
     if type(reward) not in (int, float, bool) or not math.isfinite(reward) or abs(reward) > limits.max_reward:
         raise EnvError(f"the reward must be a finite number of at most {limits.max_reward:g}, got {str(reward)[:40]}")
     if type(terminated) is not bool or type(truncated) is not bool:
         raise EnvError(f"terminated and truncated must be bool, got {terminated!r:.40} and {truncated!r:.40}")
-    return text(observation, "the observation"), float(reward), terminated, truncated, info(extra)
+    return text(observation, "the observation"), float(reward), terminated, truncated, info
 
 
 class _Zygote:
-    """The trainer's end of one zygote. Calls block for the time of a fork or a kill."""
+    """The trainer's end of one zygote."""
 
     def __init__(self, limits, hash_seed):
-        ours, theirs = socket.socketpair()
-        spec = importlib.util.find_spec("numpy")
-        numpy_path = str(Path(spec.origin).parents[1]) if spec else ""
-        environment = dict(PATH="/usr/bin:/bin", LANG="C.UTF-8", PYTHONHASHSEED=str(hash_seed),
-                           OPENBLAS_NUM_THREADS="1", OMP_NUM_THREADS="1", MKL_NUM_THREADS="1")
+        self.control, theirs = socket.socketpair()
+        numpy = importlib.util.find_spec("numpy")
         self.process = subprocess.Popen(
-            [sys.executable, "-S", "-s", "-B", "-X", "utf8", os.path.abspath(__file__), "--zygote",
-             str(limits.memory_mb), str(limits.cpu_seconds), numpy_path],
-            env=environment, cwd="/", stdin=theirs, stdout=subprocess.DEVNULL, start_new_session=True)
+            [sys.executable, "-S", "-s", "-B", "-X", "utf8", os.path.abspath(__file__), "--zygote", str(limits.memory_mb),
+             str(limits.cpu_seconds), str(Path(numpy.origin).parents[1]) if numpy else ""],
+            env=dict(PATH="/usr/bin:/bin", LANG="C.UTF-8", PYTHONHASHSEED=str(hash_seed), OPENBLAS_NUM_THREADS="1",
+                     OMP_NUM_THREADS="1", MKL_NUM_THREADS="1"),
+            cwd="/", stdin=theirs, stdout=subprocess.DEVNULL, start_new_session=True)
         theirs.close()
-        self.control = ours
-        self._answer()
+        self.started = self.tell(None, 0, answer=True)  # 0: it has imported everything
 
-    def _answer(self):
-        answer = b""
-        while len(answer) < 5:
-            more = self.control.recv(5 - len(answer))
-            if not more:
-                raise RuntimeError("the sandbox's zygote died; its messages are above")
-            answer += more
-        return struct.unpack("<I", answer[1:])[0]
+    def tell(self, op, number, fds=(), answer=False):
+        try:
+            if op:
+                socket.send_fds(self.control, [op + struct.pack("<I", number)], fds)
+            reply = self.control.recv(4, socket.MSG_WAITALL) if answer else b"none"
+        except OSError:
+            reply = b""
+        if len(reply) < 4:
+            raise RuntimeError("the sandbox's zygote died; its messages are above")
+        return struct.unpack("<I", reply)[0]
 
     def spawn(self):
+        """A socket to a new sealed process, and its number."""
         ours, theirs = socket.socketpair()
-        socket.send_fds(self.control, [b"S\0\0\0\0"], [theirs.fileno()])
+        self.started += 1
+        self.tell(b"S", self.started, [theirs.fileno()])
         theirs.close()
         ours.setblocking(False)
-        return ours, self._answer()
-
-    def kill(self, pid):
-        self.control.sendall(b"K" + struct.pack("<I", pid))
-        return self._answer()
-
-    def discard(self, pid):
-        self.control.sendall(b"C" + struct.pack("<I", pid))
-
-    def close(self):
-        self.control.close()
-        self.process.wait(5)
+        return ours, self.started
 
 
 class Sandbox:
@@ -415,24 +401,20 @@ class Sandbox:
 
     def __init__(self, limits=Limits(), allow_weak=False):
         self.limits = limits
-        self._zygotes = [_Zygote(limits, 0)]            # a second one, with another hash seed, is started by check
+        self._zygotes = {}                              # by hash seed
         self._selector = selectors.DefaultSelector()
         self._queue, self._done, self._in_flight = collections.deque(), [], set()
         self._retired = set()                           # programs that timed out once: 256 copies must not each do so
-        probe = SandboxedEnv(self, "")
-        self.layers = tuple(self._ask_layers(probe))
-        probe.close()
-        if "seccomp" not in self.layers and not allow_weak:
-            self.close()
-            raise RuntimeError("the kernel offers no seccomp filter here, so programs cannot be contained; "
-                               "--allow_weak_sandbox runs them with resource limits only")
+        with self.make("class Env:\n    def reset(self, seed): return ''\n    step = reset\n") as probe:
+            probe.reset(seed=0)
+            self.layers = tuple(probe.facts["layers"].split())
         if "seccomp" not in self.layers:
+            if not allow_weak:
+                self.close()
+                raise RuntimeError("the kernel offers no seccomp filter here, so programs cannot be contained; "
+                                   "--allow_weak_sandbox runs them with resource limits only")
             print("WARNING: weak sandbox (no seccomp): environment programs can read files, use the network and start "
                   "processes. Use it only for programs that you trust.", file=sys.stderr)
-
-    def _ask_layers(self, env):
-        env.facts = {}                                  # nothing to load
-        return self.run([(env, "layers", None)])[0]
 
     def __enter__(self):
         return self
@@ -441,38 +423,23 @@ class Sandbox:
         self.close()
 
     def close(self):
-        for zygote_ in self._zygotes:
-            zygote_.close()
+        for zygote_ in self._zygotes.values():
+            zygote_.control.close()                     # it kills its children and ends
+            zygote_.process.wait(5)
         self._selector.close()
 
-    def make(self, code, max_turns=None, hash_seed=0):
-        """A `gymnasium.Env` of the program; its process starts with the first call. reset, step and hint raise EnvError."""
-        while len(self._zygotes) <= hash_seed:
-            self._zygotes.append(_Zygote(self.limits, len(self._zygotes)))
-        return SandboxedEnv(self, code, min(max_turns or self.limits.max_turns, self.limits.max_turns), hash_seed)
+    def make(self, code, hash_seed=0):
+        """A `gymnasium.Env` of the program. Every reset starts a fresh process; reset, step and hint raise EnvError."""
+        return SandboxedEnv(self, code, hash_seed)
 
     def submit(self, key, env, method, argument=None):
-        """Queue one call; `poll` will return (key, result). An environment takes one call at a time."""
-        if env.failure is None and env.code in self._retired:
-            env.failure = EnvTimeout("this program was retired: an earlier call of it timed out")
-        if env.failure is not None:
-            self._done.append((key, env.failure))
-            return
-        env.key, env.todo = key, collections.deque()
-        if env.facts is None:
-            env.todo.append(("load", dict(code=env.code, max_turns=env.max_turns), self.limits.load_seconds))
-        env.todo.append((method, argument, self.limits.call_seconds))
-        self._queue.append(env)
+        """Queue reset (argument: the seed), step (the action) or hint; `poll` will return (key, result)."""
+        self._queue.append((key, env, method, argument))
 
     def poll(self, timeout=0.0):
         """Move things on for at most `timeout` seconds or until something is done: [(key, result or EnvError)]."""
         while self._queue and len(self._in_flight) < self.limits.in_flight:
-            env = self._queue.popleft()
-            if env.sock is None:
-                env.sock, env.pid = self._zygotes[env.zygote].spawn()
-                self._selector.register(env.sock, selectors.EVENT_READ, env)
-            self._in_flight.add(env)
-            self._send(env)
+            self._start(*self._queue.popleft())
         if self._in_flight and not self._done:
             wait = min(env.deadline for env in self._in_flight) - time.monotonic()
             for event, _ in self._selector.select(max(0.0, min(wait, timeout))):
@@ -480,7 +447,7 @@ class Sandbox:
             now = time.monotonic()
             for env in [env for env in self._in_flight if env.deadline < now]:
                 self._retired.add(env.code)
-                self._kill(env, EnvTimeout(f"{env.todo[0][0]} took longer than {env.todo[0][2]:g} s"))
+                self._end(env, EnvTimeout(f"{env.method} took longer than its deadline"))
         done, self._done = self._done, []
         return done
 
@@ -493,17 +460,31 @@ class Sandbox:
             results.update(self.poll(1.0))
         return [results[key] for key in range(len(calls))]
 
-    def _send(self, env):
-        method, argument, seconds = env.todo[0]
+    def _start(self, key, env, method, argument):
+        env.key, env.method, seconds = key, method, self.limits.call_seconds
+        if method == "reset":
+            self._end(env)                              # one process plays one episode
+            if env.code in self._retired:
+                env.failure = EnvTimeout("this program was retired: an earlier call of it timed out")
+            else:
+                if env.hash_seed not in self._zygotes:
+                    self._zygotes[env.hash_seed] = _Zygote(self.limits, env.hash_seed)
+                env.sock, env.number = self._zygotes[env.hash_seed].spawn()
+                env.failure, env.buffer = None, b""
+                self._selector.register(env.sock, selectors.EVENT_READ, env)
+                argument = dict(seed=argument, code=env.code, max_turns=self.limits.max_turns)
+                seconds += self.limits.load_seconds
+        if env.failure:
+            self._done.append((key, env.failure))
+            return
         env.nonce, env.deadline = secrets.token_hex(8), time.monotonic() + seconds
-        line = json.dumps(dict(id=env.nonce, method=method, argument=argument)).encode() + b"\n"
+        self._in_flight.add(env)
         try:
-            env.sock.setblocking(True)                  # the child reads whole lines first thing, so this cannot hang
-            env.sock.settimeout(seconds)
-            env.sock.sendall(line)
+            env.sock.settimeout(seconds)                # an honest child is already reading
+            env.sock.sendall(json.dumps(dict(id=env.nonce, method=method, argument=argument)).encode() + b"\n")
             env.sock.setblocking(False)
         except OSError:
-            self._kill(env, EnvDied("the process ended between two calls"))
+            self._end(env, EnvDied("the process ended between two calls"))
 
     def _receive(self, env):
         try:
@@ -513,27 +494,22 @@ class Sandbox:
         except ConnectionError:
             data = b""
         env.buffer += data
-        if not data:
-            return self._kill(env, None)
-        if env not in self._in_flight or len(env.buffer) > MAX_LINE:
-            return self._kill(env, EnvProtocol("bytes that nobody asked for"))
-        if b"\n" not in env.buffer:
-            return
-        line, rest = env.buffer.split(b"\n", 1)
-        env.buffer = b""
-        method = env.todo[0][0]
+        line, newline, rest = env.buffer.partition(b"\n")
         try:
-            if rest:
-                raise EnvProtocol("more than one reply to one call")
-            result = parse_reply(line, env.nonce, method, self.limits)
+            if not data:
+                return self._end(env, EnvDied("the process ended"))
+            if rest or env not in self._in_flight or len(env.buffer) > MAX_LINE:
+                raise EnvProtocol("bytes that nobody asked for")
+            if not newline:
+                return
+            env.buffer = b""
+            result = parse_reply(line, env.nonce, env.method, self.limits)
+            if env.method == "reset":
+                env.facts, *result = result
         except EnvDied as error:
-            return self._kill(env, error)
+            return self._end(env, error)
         except EnvError as error:
             result = error
-        env.todo.popleft()
-        if method == "load" and not isinstance(result, EnvError):
-            env.facts = result
-            return self._send(env)
         self._finish(env, result)
 
     def _finish(self, env, result):
@@ -541,39 +517,40 @@ class Sandbox:
             self._in_flight.remove(env)
             self._done.append((env.key, result))
 
-    def _kill(self, env, error):
-        """End the process for good. `error` None: it ended by itself, and the wait status says how."""
-        self._selector.unregister(env.sock)
-        env.sock.close()
-        status = self._zygotes[env.zygote].kill(env.pid)
-        if error is None:
-            how = (f"killed by {signal.Signals(os.WTERMSIG(status)).name}" if os.WIFSIGNALED(status)
-                   else f"exited with code {os.WEXITSTATUS(status)}")
-            error = EnvDied(f"the process {how} during {env.todo[0][0] if env.todo else 'nothing'}")
-        env.failure, env.sock = error, None
-        self._finish(env, error)
-
-    def discard(self, env):
+    def _end(self, env, error=None):
+        """End the process, if there is one, for good. An `error` answers the call under way."""
         if env.sock is not None:
             self._selector.unregister(env.sock)
             env.sock.close()
-            self._zygotes[env.zygote].discard(env.pid)
-            self._in_flight.discard(env)
             env.sock = None
-        env.failure = env.failure or EnvError("the environment is closed")
+            status = self._zygotes[env.hash_seed].tell(b"K" if error else b"C", env.number, answer=bool(error))
+            if type(error) is EnvDied:                  # it ended by itself: the wait status says how
+                how = (f"killed by {signal.Signals(os.WTERMSIG(status)).name}" if os.WIFSIGNALED(status)
+                       else f"with exit code {os.WEXITSTATUS(status)}")
+                error = EnvDied(f"{error}, {how}, in {env.method}")
+        env.failure = error or EnvError("the environment is closed")
+        self._finish(env, env.failure)
 
     def check(self, code, seeds=(0, 1)):
-        """Play the program with nonsense in separate processes and judge it: -> Verdict."""
-        return admit(self, code, seeds)
+        """Judge a program by letting BOTS play it in separate processes: -> Verdict."""
+        plays = [(bot, seed, 0) for bot in BOTS for seed in seeds] + [("babble", seed, 1) for seed in seeds]
+        envs = [self.make(code, hash_seed) for _, _, hash_seed in plays]
+        try:
+            return _judge(self, envs, plays, seeds)
+        except EnvError as error:
+            return Verdict(False, [_explain(error)], layers=self.layers)
+        finally:
+            for env in envs:
+                env.close()
 
 
 class SandboxedEnv(gymnasium.Env):
-    """One episode's sealed process as a Gymnasium environment with text observations and actions."""
+    """One program as a Gymnasium environment with text observations and actions. `facts`: what it says about itself."""
 
-    def __init__(self, sandbox, code, max_turns=25, zygote=0):
-        self.sandbox, self.code, self.max_turns, self.zygote = sandbox, code, max_turns, zygote
-        self.facts = self.failure = self.sock = self.pid = self.key = self.nonce = None
-        self.todo, self.buffer, self.deadline = collections.deque(), b"", 0.0
+    def __init__(self, sandbox, code, hash_seed=0):
+        self.sandbox, self.code, self.hash_seed = sandbox, code, hash_seed
+        self.facts = self.sock = self.number = self.key = self.nonce = self.method = None
+        self.failure, self.buffer, self.deadline = EnvError("call reset first"), b"", 0.0
         printable = frozenset(map(chr, [10, *range(32, 127)]))
         self.observation_space = gymnasium.spaces.Text(sandbox.limits.text_chars, min_length=0, charset=printable)
         self.action_space = gymnasium.spaces.Text(sandbox.limits.text_chars, min_length=0, charset=printable)
@@ -586,7 +563,7 @@ class SandboxedEnv(gymnasium.Env):
 
     def reset(self, *, seed=None, options=None):
         super().reset(seed=seed)
-        return self._call("reset", int(self.np_random.integers(2 ** 31)) if seed is None else seed)
+        return tuple(self._call("reset", int(self.np_random.integers(2 ** 31)) if seed is None else seed))
 
     def step(self, action):
         return self._call("step", action)
@@ -595,7 +572,7 @@ class SandboxedEnv(gymnasium.Env):
         return self._call("hint")
 
     def close(self):
-        self.sandbox.discard(self)
+        self.sandbox._end(self)
 
 
 # ============================================================================================== admission
@@ -617,78 +594,51 @@ class Verdict:
     constant: bool = False                              # every seed gave the same episode
 
 
-# Bots that know nothing. `babble` also serves the comparison of two processes; a bot that wins on every seed shows that
-# the task pays for nothing.
+# Players that know nothing: one that wins on every seed shows a task that pays for nothing.
 BOTS = dict(silent=lambda turn, observation: "",
             babble=lambda turn, observation: ("\\boxed{1}", "\\boxed{a}", "\\boxed{zzz}")[turn % 3],
             echo=lambda turn, observation: observation[-200:])
 
 
-def admit(sandbox, code, seeds):
-    plays = [(bot, seed, zygote) for bot in BOTS for seed in seeds for zygote in ((0, 1) if bot == "babble" else (0,))]
-    envs = [sandbox.make(code, hash_seed=zygote) for _, _, zygote in plays]
-    try:
-        return _judge(sandbox, envs, plays, seeds)
-    finally:
-        for env in envs:
-            env.close()
-
-
 def _judge(sandbox, envs, plays, seeds):
-    def refuse(kind, detail):
-        return Verdict(False, [Failure(kind, detail)], layers=sandbox.layers)
-
-    first = sandbox.run([(envs[0], "reset", plays[0][1])])[0]       # alone: most refusals need only one process
-    transcripts, live = [[] for _ in plays], set(range(len(plays)))
-    if not isinstance(first, EnvError):
-        for i, result in enumerate([first] + sandbox.run([(e, "reset", s) for e, (_, s, _) in zip(envs[1:], plays[1:])])):
-            transcripts[i].append(result)
-    else:
-        transcripts[0].append(first)
-    limit = sandbox.limits.max_turns
-    if envs[0].facts and type(envs[0].facts["max_turns"]) is int:
-        limit = max(1, min(limit, envs[0].facts["max_turns"]))
-    for turn in range(limit + 1):
-        errors = [t[-1] for t in transcripts if t and isinstance(t[-1], EnvError)]
-        if errors:
-            return refuse(*_explain(errors[0], envs[0].facts is not None, turn))
-        live = {i for i in live if turn == 0 or not (transcripts[i][-1][2] or transcripts[i][-1][3])}
-        if turn == limit:
-            break
-        order = sorted(live)
-        results = sandbox.run([(envs[i], "step", BOTS[plays[i][0]](turn, transcripts[i][-1][0])) for i in order])
-        for i, result in zip(order, results):
-            transcripts[i].append(result)
-    failures = []
+    def run(calls):
+        results = sandbox.run(calls)
+        for result in results:
+            if isinstance(result, EnvError):
+                raise result
+        return results
+    episodes = [[result] for result in run([(env, "reset", seed) for env, (_, seed, _) in zip(envs, plays)])]
+    facts, live = envs[0].facts, list(range(len(plays)))
+    for turn in range(facts["max_turns"]):
+        calls = [(envs[i], "step", BOTS[plays[i][0]](turn, episodes[i][-1][0])) for i in live]
+        for i, result in zip(live, run(calls)):
+            episodes[i].append(result)
+        live = [i for i in live if not (episodes[i][-1][2] or episodes[i][-1][3])]
+    episode, failures = dict(zip(plays, episodes)), []
     if live:
-        failures.append(Failure("endless", f"no end after {limit} turns: return terminated or truncated as True by then"))
-    by_play = dict(zip(plays, transcripts))
-    for seed in seeds:
-        if by_play["babble", seed, 0] != by_play["babble", seed, 1]:
-            failures.append(Failure("nondeterministic", f"seed {seed} gave two different episodes: draw everything from "
-                                    "random.Random(seed), and do not depend on set order, hash, time or id"))
-            break
-    for bot in BOTS:
-        ends = [by_play[bot, seed, 0][-1] for seed in seeds]
-        if all(end[2] and end[1] > 0 for end in ends):
-            failures.append(Failure("trivial", f"a player that knows nothing ('{bot}') is rewarded on every seed"))
-            break
-    facts, episodes = envs[0].facts, [by_play["babble", seed, 0] for seed in seeds]
-    return Verdict(not failures, failures, max_turns=limit, layers=sandbox.layers,
-                   level=facts["level"] if type(facts["level"]) is int else None,
-                   skill=clean(facts["skill"])[:60] if type(facts["skill"]) is str else None,
-                   has_hint=facts["hint"] is True, constant=all(e == episodes[0] for e in episodes))
+        failures.append(Failure("endless", f"no end after {facts['max_turns']} turns: return terminated or truncated "
+                                           "as True by then"))
+    if different := [seed for seed in seeds if episode["babble", seed, 0] != episode["babble", seed, 1]]:
+        failures.append(Failure("nondeterministic", f"seed {different[0]} gave two different episodes: draw everything "
+                                "from random.Random(seed), and do not depend on set order, hash, time or id"))
+    ends = {bot: [episode[bot, seed, 0][-1] for seed in seeds] for bot in BOTS}
+    if winners := [bot for bot in BOTS if all(end[2] and end[1] > 0 for end in ends[bot])]:
+        failures.append(Failure("trivial", f"a player that knows nothing ('{winners[0]}') is rewarded on every seed"))
+    babble = [episode["babble", seed, 0] for seed in seeds]
+    return Verdict(not failures, failures, facts["max_turns"], sandbox.layers, facts["level"],
+                   clean(facts["skill"])[:60] if facts["skill"] else None, facts["hint"], all(e == babble[0] for e in babble))
 
 
-def _explain(error, loaded, turn):
-    """(kind, detail) of a failed call."""
+def _explain(error):
+    """The Failure that an EnvError stands for."""
+    text = str(error)
     for kind, cls in (("timeout", EnvTimeout), ("protocol", EnvProtocol), ("died", EnvDied)):
         if isinstance(error, cls):
-            return kind, str(error)
-    if not loaded:
-        return ("syntax" if re.match(r"(Syntax|Indentation|Tab)Error", str(error)) else "load"), str(error)
-    contract = re.match(r"the (observation|reward|hint)|terminated and|TypeError: (step must|.*\.reset\(\))", str(error))
-    return ("contract" if contract else "crash"), f"in {'step' if turn else 'reset'}: {error}"
+            return Failure(kind, text)
+    if text.startswith("load:"):
+        return Failure("syntax" if re.match(r"load: (Syntax|Indentation|Tab)Error", text) else "load", text)
+    contract = re.match(r"the (observation|reward|hint)|terminated and|.*TypeError: (step must|.*reset\(\))", text)
+    return Failure("contract" if contract else "crash", text)
 
 
 def main():
@@ -701,8 +651,11 @@ def main():
         code = options.file.read_text()
     except (OSError, UnicodeDecodeError) as error:
         parser.error(f"cannot read {options.file}: {error}")
-    with Sandbox(allow_weak=options.allow_weak_sandbox) as sandbox:
-        verdict = sandbox.check(code)
+    try:
+        with Sandbox(allow_weak=options.allow_weak_sandbox) as sandbox:
+            verdict = sandbox.check(code)
+    except RuntimeError as error:
+        sys.exit(f"sandbox.py: error: {error}")
     if options.json:
         print(json.dumps(dataclasses.asdict(verdict)))
     else:

@@ -102,8 +102,8 @@ class Config:
     explore_coef: float = flag(0.03, "keep trying what the base would try, where it is undecided (eq. 11)")
     anchor_coef: float = flag(1.0, "the designer stays with the base where that is decided (eq. 12)")
     minibatches: int = flag(3, "optimizer steps for one batch of samples")
-    max_grad_norm: float = flag(1.0, "gradient clipping, for each role by itself")
-    microbatch_tokens: int = flag(16_384, "padded tokens of one forward and backward pass")
+    max_grad_norm: float = flag(0.1, "gradient clipping, for each role by itself")
+    microbatch_tokens: int = flag(1536, "padded tokens of one forward and backward pass")
     gradient_checkpointing: bool = flag(False, "trade 40 % more time for memory")
     dtype: str = flag("auto", "of the base weights", choices=["auto", "float32", "bfloat16"])
     # watching
@@ -116,7 +116,7 @@ class Config:
     allow_weak_sandbox: bool = flag(False, "run although the kernel offers no seccomp filter: only for trusted programs")
 
 
-_REAL = dict(hint="policy", train_on_hinted=False, skills_active=3, memory_size=200, temperature=0.6,
+_REAL = dict(hint="policy", max_grad_norm=1.0, microbatch_tokens=16_384, train_on_hinted=False, skills_active=3, memory_size=200, temperature=0.6,
              designer_temperature=0.6, train_embeddings=False, learning_rate=2e-5, lora_rank=32, lora_alpha=64,
              explore_coef=0.0, anchor_coef=0.0, minibatches=1, weight_decay=0.1, max_context=8192, slots=16,
              eval_suite=str(HERE / "envs_examples/games"), eval_plays=4, sample_every=5, save_every=5)
