@@ -12,13 +12,7 @@ token budget ends the episode: its return is 0 and it is not trained on.
 
     python agent.py --play FILE [--model M] [--seed N] [--hint]     one episode of an environment file, printed
 """
-import argparse
-import collections
-import dataclasses
-import json
-import random
-import re
-import statistics
+import argparse, collections, dataclasses, json, random, re, statistics
 from pathlib import Path
 
 import regret
@@ -28,13 +22,11 @@ from sandbox import EnvError, EnvTimeout, Sandbox
 
 # ------------------------------------------------------------------------------------------------- reading a reply
 
-
 def strip_thinking(reply: str) -> str:
     """The reply without its thinking: `<think>...</think>` blocks, an opening half whose tag was in the prompt, and an
     unfinished block at the end."""
     reply = re.sub(r"<think>.*?</think>", "", reply, flags=re.S)
     return reply.rpartition("</think>")[2].partition("<think>")[0]
-
 
 def parse_action(reply: str):
     """The content of the last balanced \\boxed{...} outside thinking, or None. Escaped braces do not count; an empty box
@@ -48,19 +40,15 @@ def parse_action(reply: str):
                 return text[start:m.start()].strip() or None
     return None
 
-
 class BadToolCall(ValueError):
     """The reply holds a tool call that cannot be understood; the message says why, for the agent to read."""
 
-
 ToolCall = collections.namedtuple("ToolCall", "name arguments")
-
 
 def _no_duplicates(pairs):
     if len(dict(pairs)) < len(pairs):
         raise ValueError("a key appears twice")
     return dict(pairs)
-
 
 def _json_object(text):
     try:
@@ -70,7 +58,6 @@ def _json_object(text):
     if not isinstance(value, dict):
         raise BadToolCall(f"a tool call must be a JSON object, got {type(value).__name__}")
     return value
-
 
 def parse_tool_calls(reply: str):
     """The tool calls of a reply, `<tool_call>{"name": ..., "arguments": {...}}</tool_call>`, or one bare JSON object.
@@ -97,7 +84,6 @@ def parse_tool_calls(reply: str):
         calls.append(ToolCall(name, arguments))
     return calls
 
-
 # ------------------------------------------------------------------------------------------------------ one episode
 
 PROMPT = """You are playing a turn-based task. Think briefly, then give exactly one action a turn, as \\boxed{{action}}.
@@ -110,16 +96,13 @@ It is above 5, so between 6 and 10. \\boxed{{8}}
 The task:
 {observation}"""
 
-
 def first_message(observation, hint, is_pocket):
     """What the agent reads first. The hint is all that tells the arms apart."""
     if is_pocket:
         return pocket.agent_prompt(observation, hint)
     return PROMPT.format(observation=observation) + (f"\n\nHint: {hint}" if hint else "")
 
-
 PROGRAM_HINT = object()             # in place of a hint: ask the program's own hint() after reset
-
 
 @dataclasses.dataclass
 class Trajectory:
@@ -137,7 +120,6 @@ class Trajectory:
     @property
     def value(self):
         return None if self.error else regret.episode_return(self.rewards, self.terminated)
-
 
 def episode(policy, sandbox, code, seed, hint, temperature, turn_tokens):
     """Play one episode; a generator for Engine.run whose return value is a Trajectory."""
@@ -192,14 +174,12 @@ def episode(policy, sandbox, code, seed, hint, temperature, turn_tokens):
         env.close()
     return play
 
-
 def play(policy, sandbox, jobs, temperature, turn_tokens, slots=64):
     """Play all `jobs`, (code, seed, hint) each, at once: -> a Trajectory each, in order."""
     engine = Engine(policy, slots)
     with generating(policy):
         plays = engine.run([episode(policy, sandbox, *job, temperature, turn_tokens) for job in jobs], temperature, sandbox)
     return plays, engine.stats
-
 
 # ------------------------------------------------------------------------------------------------------ evaluation
 
@@ -217,9 +197,7 @@ def load_suite(sandbox, directory):
         suite.append((file.stem, code, verdict.level))
     return suite
 
-
 HELD_OUT_SEED = 10 ** 7             # training draws its seeds below this
-
 
 def evaluate(policy, sandbox, suite, plays, temperature, turn_tokens, slots=64, shard=slice(None)):
     """Plain plays of unseen seeds: one (name, level, value) a play. `shard` picks this process's share of the files."""
@@ -229,7 +207,6 @@ def evaluate(policy, sandbox, suite, plays, temperature, turn_tokens, slots=64, 
     done, _ = play(policy, sandbox, jobs, temperature, turn_tokens, slots)
     return [(name, level, p.value or 0.0) for (name, level), p in zip(keys, done)]
 
-
 def solve_rates(results):
     """{"all": mean, level: mean, ...} of evaluation results."""
     by_level = collections.defaultdict(list)
@@ -238,7 +215,6 @@ def solve_rates(results):
         if level is not None:
             by_level[level].append(value)
     return {level: statistics.fmean(values) for level, values in by_level.items()}
-
 
 def main():
     parser = argparse.ArgumentParser(description="Let a model play one environment file and print the episode.")
@@ -257,7 +233,6 @@ def main():
     for n, message in enumerate(done.messages):
         print(("agent> " if n % 2 else "env>   ") + message.replace("\n", "\n       "))
     print(f"return {done.value}" if done.error is None else f"unsound: {done.error}", f"(seed {done.seed}, hint {done.hint!r})")
-
 
 if __name__ == "__main__":
     main()

@@ -10,14 +10,7 @@ interpreted; it is material.
 
     python designer.py [--model M]      one design: the prompt, the reply, and what became of it
 """
-import argparse
-import ast
-import collections
-import dataclasses
-import json
-import random
-import re
-import textwrap
+import argparse, ast, collections, dataclasses, json, random, re, textwrap
 from pathlib import Path
 
 from agent import strip_thinking
@@ -27,7 +20,6 @@ from sandbox import Sandbox
 
 SKILLS = ("Mathematical Reasoning", "Logical Deduction", "Spatial Reasoning", "Pattern Recognition", "Optimization",
           "Causal Inference")
-
 
 # ---------------------------------------------------------------------------------------------------- corpus and pool
 
@@ -50,7 +42,6 @@ def load_corpus(path):
                          'object with "text" or "orig_doc"')
     return documents, skipped
 
-
 def load_pool(path):
     """[(code, skill)] of a fixed pool: a folder of programs, or a JSON-lines file with `code` and optional `skill`."""
     path = Path(path)
@@ -63,7 +54,6 @@ def load_pool(path):
         raise ValueError(f"cannot read the pool {path}: {error.strerror}") from None
     except (ValueError, KeyError, TypeError) as error:
         raise ValueError(f"the pool {path} is not JSON lines with a `code` each: {error}") from None
-
 
 # -------------------------------------------------------------------------------------------------------------- memory
 
@@ -84,7 +74,6 @@ class Memory:
         best = sorted(frontier, key=lambda e: -(e["regret"] or 0.0))[:8]
         failed = [e for e in mine if e["code"] and (e["solve_rate"] is None or not 0.1 <= e["solve_rate"] <= 0.9)]
         return rng.sample(best, min(good, len(best))), rng.sample(failed, min(bad, len(failed)))
-
 
 # ------------------------------------------------------------------------------------------------------------- prompts
 
@@ -128,7 +117,6 @@ A complete example:
 {document}{memory}
 Now write a new game for {skill}, unlike the example, in one ```python block."""
 
-
 def designer_prompt(skill, document, good, bad):
     """The full prompt: contract, worked example, document, memory."""
     def show(title, entries, verdict):
@@ -140,7 +128,6 @@ def designer_prompt(skill, document, good, bad):
     source = f"\nDraw the theme and the facts from this text:\n{document['title']}\n{document['text']}\n" if document else ""
     return PROMPT.format(skill=skill, example=EXAMPLE, document=source, memory=shown)
 
-
 HINT_PROMPT = """Below is the source of a game. A player sees only its messages, never the source. Write a short hint for the
 player: a strategy, a key observation or a first step that makes the game feasible. Do not give exact answers, since they
 change with the seed. Reply with the hint only, in at most three sentences.
@@ -148,19 +135,16 @@ change with the seed. Reply with the hint only, in at most three sentences.
 {code}
 ```"""
 
-
 # --------------------------------------------------------------------------------------------- from a reply to a program
 
 class NoProgram(ValueError):
     """The reply holds no program; the message says why."""
-
 
 def _parses(code):
     try:
         return ast.parse(code)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
-
 
 def extract_code(reply: str) -> str:
     """The program in a reply: the longest fenced block that parses, one that defines an environment first.
@@ -189,7 +173,6 @@ def extract_code(reply: str) -> str:
     if fences and closed:
         return max(closed, key=len).strip("\n") + "\n"          # the sandbox will say what is wrong with it
     raise NoProgram("the reply holds no ```python block")
-
 
 # ------------------------------------------------------------------------------------------------------------ a design
 
@@ -221,12 +204,10 @@ class Design:
     def refuse(self, kind, detail):
         self.refusal = f"{kind}: {detail}"
 
-
 def _ask(policy, prompt, temperature, budget):
     sample = Sample(temperature=temperature, role="designer")
     tokens = yield from sample.say(policy.chat.first(prompt), budget, policy.chat.ends)
     return sample, policy.chat.decode(tokens)
-
 
 def design(policy, memory, documents, skills, temperature, max_tokens, rng, slots=64, reference=False):
     """Eq. 1: one Design per entry of `skills`. `reference` writes with the untrained model (a frozen designer)."""
@@ -249,7 +230,6 @@ def design(policy, memory, documents, skills, temperature, max_tokens, rng, slot
             d.refuse("truncated" if d.sample.cut else "no_program", str(error))
     return designs
 
-
 def write_hints(policy, designs, temperature, max_tokens, slots=64):
     """Eq. 2: the policy reads each program and writes its hint. An empty reply gives no hint."""
     prompts = [HINT_PROMPT.format(code=d.code) for d in designs]
@@ -257,7 +237,6 @@ def write_hints(policy, designs, temperature, max_tokens, slots=64):
         replies = Engine(policy, slots).run([_ask(policy, p, temperature, max_tokens) for p in prompts], temperature)
     for d, (_, reply) in zip(designs, replies):
         d.hint = strip_thinking(reply).strip()[:2000] or None
-
 
 def main():
     parser = argparse.ArgumentParser(description="Write one environment and judge it.")
@@ -279,7 +258,6 @@ def main():
             verdict = sandbox.check(made.code)
         made.refusal = made.refusal or "; ".join(f"{f.kind}: {f.detail}" for f in verdict.failures) or None
     print(f"refused, {made.refusal}" if made.refusal else "admitted")
-
 
 if __name__ == "__main__":
     main()

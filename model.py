@@ -19,17 +19,12 @@ episode, and goes on decoding the others while an environment is being stepped:
 are those of the distribution that was sampled: logits divided by the temperature, in fp32. Truncated sampling (top-p, top-k)
 would make them wrong and is not offered. Left out: sharded base weights, fused kernels, and sliding-window attention.
 """
-import collections
-import contextlib
-import dataclasses
-import functools
-import json
-import random
+import collections, contextlib, dataclasses, functools, json
 from pathlib import Path
 
 import torch
 import torch.nn.functional as F
-from peft import LoraConfig, get_peft_model, get_peft_model_state_dict, set_peft_model_state_dict
+from peft import LoraConfig, get_peft_model
 from transformers import AutoModelForCausalLM, AutoTokenizer
 from transformers.utils import logging as transformers_logging
 
@@ -37,7 +32,6 @@ from envs_examples import pocket
 
 transformers_logging.disable_progress_bar()
 Turn = collections.namedtuple("Turn", "ids budget")     # new token ids; the most tokens the reply may have
-
 
 # ------------------------------------------------------------------------------------------------ loading and saving
 
@@ -60,17 +54,17 @@ class Policy:
     def trainable(self):
         return {name: p for name, p in self.model.named_parameters() if p.requires_grad}
 
-
 def load_policy(name, *, lora_rank=64, lora_alpha=128, train_embeddings=False, dtype="auto", device="cpu",
                 max_context=4096, gradient_checkpointing=False) -> Policy:
     """`name`: "pocket", a directory, or a hub name of a causal LM with a chat template.
 
     Raises ValueError, in one sentence, for a model that cannot be used."""
     path = str(pocket.cached()) if name == "pocket" else name
-    dtype = {"auto": torch.bfloat16 if torch.device(device).type == "cuda" else torch.float32}.get(dtype) or getattr(torch, dtype)
+    if dtype == "auto":
+        dtype = "bfloat16" if torch.device(device).type == "cuda" else "float32"
     try:
         tokenizer = AutoTokenizer.from_pretrained(path)
-        base = AutoModelForCausalLM.from_pretrained(path, dtype=dtype, attn_implementation="sdpa")
+        base = AutoModelForCausalLM.from_pretrained(path, dtype=getattr(torch, dtype), attn_implementation="sdpa")
     except (OSError, ValueError, ImportError) as error:
         raise ValueError(f"cannot load the model {name!r}: {str(error).splitlines()[0]}") from None
     kinds = set(getattr(base.config, "layer_types", None) or ["full_attention"])
@@ -87,20 +81,10 @@ def load_policy(name, *, lora_rank=64, lora_alpha=128, train_embeddings=False, d
     model.train()
     return Policy(model, Chat(tokenizer, base), name == "pocket", min(max_context, base.config.max_position_embeddings))
 
-
-def adapter_state(policy):
-    return {name: tensor.detach().cpu() for name, tensor in get_peft_model_state_dict(policy.model).items()}
-
-
-def load_adapter(policy, state):
-    set_peft_model_state_dict(policy.model, state)
-
-
 def save_adapter(policy, directory: Path):
     """PEFT's own format: loads in PEFT, vLLM and everything else that knows adapters."""
     policy.model.save_pretrained(directory)
     policy.chat.tokenizer.save_pretrained(directory)
-
 
 # ------------------------------------------------------------------------------------------------------- chat tokens
 
@@ -123,6 +107,7 @@ class Chat:
         if "@@next@@" not in tail or not self._end:
             raise ValueError("the chat template does not close an assistant's turn with an end token, so a conversation "
                              "cannot be extended turn by turn")
+        self.first, self.then = (functools.lru_cache(maxsize=10_000)(f) for f in (self.first, self.then))
         ends = model.generation_config.eos_token_id
         self.ends = {tokenizer.convert_tokens_to_ids(self._end), tokenizer.eos_token_id,
                      *(ends if isinstance(ends, list) else [ends])} - {None}
@@ -138,7 +123,6 @@ class Chat:
     def _encode(self, text):
         return self.tokenizer(text, add_special_tokens=False).input_ids
 
-    @functools.lru_cache(maxsize=10_000)
     def first(self, text, tools_json=None):
         """Ids of a conversation that opens with the user's `text`, up to where the assistant's reply starts."""
         tools = json.loads(tools_json) if tools_json else None
@@ -149,14 +133,12 @@ class Chat:
                     {"role": role, "content": self.defuse(text)}]
         return self._render(messages).rpartition(self.MARK)[2].removeprefix(self._end)
 
-    @functools.lru_cache(maxsize=10_000)
     def then(self, text, role="user"):
         """Ids that follow a reply's end token: the next message and the start of the next reply."""
         return tuple(self._encode(self._tail(text, role)))
 
     def decode(self, ids):
         return self.tokenizer.decode(ids, skip_special_tokens=True, clean_up_tokenization_spaces=False)
-
 
 @dataclasses.dataclass
 class Sample:
@@ -178,7 +160,6 @@ class Sample:
         self.logprobs += [0.0] * len(new_ids) + logprobs
         self.cut = not reply or reply[-1] not in ends
         return reply
-
 
 # ---------------------------------------------------------------------------------------------------------- rollouts
 
@@ -216,7 +197,6 @@ class SlotCache:
         for buffer in self.keys + self.values:
             buffer[target, :, :length] = buffer[source, :, :length]
 
-
 class _Episode:
     """An episode under way: its generator, what it waits for, and its place in the cache."""
 
@@ -224,7 +204,6 @@ class _Episode:
         self.index, self.generator = index, generator
         self.length, self.todo, self.reply, self.logprobs = 0, [], [], []   # columns filled; ids to prefill; reply so far
         self.carry = []                                     # the reply's last token: sampled, not yet in the cache
-
 
 class Engine:
     """Runs many episodes at once on one model. `stats` counts what was done, over all runs."""
@@ -354,7 +333,6 @@ class Engine:
                 e.carry = [e.reply[-1]]
                 self._advance(e, (e.reply, e.logprobs))
 
-
 def sample(logits, temperature):
     """Tokens [B] and their log-probabilities [B] under softmax(logits / temperature); logits [B, V]."""
     if temperature == 0:
@@ -365,7 +343,6 @@ def sample(logits, temperature):
     point = torch.rand(len(logits), 1, device=logits.device) * cumulative[:, -1:]
     tokens = torch.searchsorted(cumulative, point, right=True).clamp(max=logits.shape[-1] - 1)
     return tokens[:, 0], logp.gather(1, tokens)[:, 0]
-
 
 @contextlib.contextmanager
 def generating(policy, reference=False):
@@ -391,29 +368,14 @@ def generating(policy, reference=False):
             for layer, original in zip(layers, originals):
                 layer.base_layer.weight.copy_(original)
 
-
 # ---------------------------------------------------------------------------------------------------------- the update
 
-@dataclasses.dataclass
-class UpdateSettings:
-    clip_low: float = 0.2
-    clip_high: float = 0.28
-    kl_coef: float = 0.0            # k3 KL to the base on sampled tokens, both roles
-    explore_coef: float = 0.0       # eq. 11: where the base is undecided, keep trying all that it would try
-    anchor_coef: float = 0.0        # eq. 12: where the base is decided, the designer stays with it
-    max_grad_norm: float = 1.0      # for each role's gradient by itself
-    minibatches: int = 1            # optimizer steps for one batch of samples
-    microbatch_tokens: int = 16_384
-    head_tokens: int = 4096         # action tokens per application of the head
-
-
 DECIDED = 0.3                       # nats: an entropy of the base below this counts as decided
-
+HEAD_TOKENS = 4096                  # action tokens per application of the head
 
 def _log_policy(head, hidden, temperature):
     """Log-probabilities [N, V], fp32, of hidden states [N, hidden] at per-token temperatures [N]."""
     return F.log_softmax(head(hidden).float() / temperature[:, None], -1)
-
 
 def pack(samples, device):
     """Right-padded ids [B, T] and, at action tokens (positions 1..T-1): where [B, T-1], old, advantage, temperature [N]."""
@@ -426,7 +388,6 @@ def pack(samples, device):
     temperature = torch.tensor([s.temperature or 1.0 for s in samples], device=device).repeat_interleave(count)
     return ids, where, old, advantage, temperature
 
-
 def microbatches(samples, tokens):
     """Length-sorted groups of at most `tokens` padded tokens (or one sequence)."""
     groups, group = [], []
@@ -437,8 +398,7 @@ def microbatches(samples, tokens):
         group.append(sample_)
     return groups + [group] if group else groups
 
-
-def token_logprobs(policy, samples, settings=UpdateSettings()):
+def token_logprobs(policy, samples):
     """Recomputed log-probabilities of the action tokens: a list of [N] tensors, one a sample. For checks and tests."""
     base = policy.model.get_base_model()
     out = []
@@ -450,8 +410,7 @@ def token_logprobs(policy, samples, settings=UpdateSettings()):
             out.append(logp.gather(1, ids[:, 1:][where][:, None])[:, 0])
     return out
 
-
-def _loss_terms(policy, group, settings, stats, want_reference):
+def _loss_terms(policy, group, cfg, stats, want_reference):
     """The summed (not averaged) loss of one micro-batch."""
     base = policy.model.get_base_model()
     body, head = base.get_decoder(), base.get_output_embeddings()
@@ -462,13 +421,13 @@ def _loss_terms(policy, group, settings, stats, want_reference):
         with torch.no_grad(), policy.model.disable_adapter():
             hidden_ref = body(input_ids=ids[:, :-1], use_cache=False).last_hidden_state[where]
     total = 0.0
-    for at in range(0, len(target), settings.head_tokens):
-        part = slice(at, at + settings.head_tokens)
+    for at in range(0, len(target), HEAD_TOKENS):
+        part = slice(at, at + HEAD_TOKENS)
         logp = _log_policy(head, hidden[part], temperature[part])               # [n, V]
         new = logp.gather(1, target[part, None])[:, 0]
         log_ratio = (new - old[part]).clamp(-20, 20)
         ratio, a = log_ratio.exp(), advantage[part]
-        clipped = ratio.clamp(1 - settings.clip_low, 1 + settings.clip_high)
+        clipped = ratio.clamp(1 - cfg.clip_low, 1 + cfg.clip_high)
         loss = -torch.minimum(ratio * a, clipped * a)                           # eq. 10
         with torch.no_grad():
             stats["tokens"] += len(new)
@@ -479,53 +438,51 @@ def _loss_terms(policy, group, settings, stats, want_reference):
                 ref = _log_policy(head, hidden_ref[part], temperature[part])
             difference = (ref.gather(1, target[part, None])[:, 0] - new).clamp(-20, 20)     # clamped before exp
             kl = difference.exp() - 1 - difference                              # the k3 estimate of KL(policy, base)
-            loss = loss + settings.kl_coef * kl
+            loss = loss + cfg.kl_coef * kl
             stats["kl"] += kl.sum().item()
             stats["kl_tokens"] += len(new)
-            if settings.explore_coef or settings.anchor_coef:
+            if cfg.explore_coef or cfg.anchor_coef:
                 p = ref.exp()
                 undecided = -(p * ref).sum(-1) > DECIDED
                 flat = torch.where(p > 1e-3, (ref / 4).exp(), 0.0)
                 flat = flat / flat.sum(-1, keepdim=True)
-                loss = loss - settings.explore_coef * (flat * logp).sum(-1) * undecided     # eq. 11
+                loss = loss - cfg.explore_coef * (flat * logp).sum(-1) * undecided     # eq. 11
                 if group[0].role == "designer":
                     stay = (p * (ref - logp)).sum(-1)
-                    loss = loss + settings.anchor_coef * stay * ~undecided                  # eq. 12
+                    loss = loss + cfg.anchor_coef * stay * ~undecided                  # eq. 12
         total = total + group[0].weight * loss.sum()
     return total
 
-
-def update(policy, optimizer, samples, settings: UpdateSettings, accelerator=None, rng=random):
-    """One joint policy-gradient step on both roles (eq. 10): -> metrics.
+def update(policy, optimizer, samples, cfg, accelerator, rng):
+    """One joint policy-gradient step on both roles (eq. 10): -> metrics. `cfg` is train.Config, or has its names.
 
     Each process brings its own samples and runs as many micro-batches as they need; then the flat gradients are summed
     across processes and divided by the global count of action tokens, so uneven work cannot hang and the number of
     processes does not change the update. Samples without advantage (groups of equal returns) and samples cut at their
     token budget are in neither the sum nor the count; with nothing left there is no optimizer step."""
     parameters = list(policy.trainable().values())
-    reduce = (lambda t: accelerator.reduce(t, "sum")) if accelerator else (lambda t: t)
     use = [s for s in samples if s.advantage != 0 and not s.cut]
     rng.shuffle(use)
-    want_reference = bool(settings.kl_coef or settings.explore_coef or settings.anchor_coef)
-    stats, norms = collections.Counter(), collections.defaultdict(list)
-    for k in range(settings.minibatches):
-        batch = use[k::settings.minibatches]
+    want_reference = bool(cfg.kl_coef or cfg.explore_coef or cfg.anchor_coef)
+    stats, norms = collections.Counter(), []
+    for k in range(cfg.minibatches):
+        batch = use[k::cfg.minibatches]
         tokens = torch.tensor([float(sum(sum(s.mask) for s in batch))], device=policy.device)
-        tokens = reduce(tokens).item()
+        tokens = accelerator.reduce(tokens, "sum").item()
         if tokens == 0:
             continue
         joint = 0.0
         for role in ("agent", "designer"):
-            for n, group in enumerate(microbatches([s for s in batch if s.role == role], settings.microbatch_tokens)):
+            for n, group in enumerate(microbatches([s for s in batch if s.role == role], cfg.microbatch_tokens)):
                 first = k == 0 and n == 0               # the KL is measured there even when it costs nothing in the loss
-                loss = _loss_terms(policy, group, settings, stats, want_reference or first)
+                loss = _loss_terms(policy, group, cfg, stats, want_reference or first)
                 (loss / tokens).backward()
             flat = torch.cat([(torch.zeros_like(p) if p.grad is None else p.grad).flatten().float() for p in parameters])
             optimizer.zero_grad(set_to_none=True)
-            flat = reduce(flat)
+            flat = accelerator.reduce(flat, "sum")
             norm = flat.norm()
-            norms[role].append(norm.item())
-            joint = joint + flat * min(1.0, settings.max_grad_norm / (norm.item() + 1e-6))
+            joint = joint + flat * min(1.0, cfg.max_grad_norm / (norm.item() + 1e-6))
+        norms.append(joint.norm().item())
         for p, gradient in zip(parameters, joint.split([p.numel() for p in parameters])):
             p.grad = gradient.view_as(p).to(p.dtype)
         if k == 0:
@@ -533,13 +490,12 @@ def update(policy, optimizer, samples, settings: UpdateSettings, accelerator=Non
         optimizer.step()
         optimizer.zero_grad(set_to_none=True)
     names = ("first_gap", "first_tokens", "clipped", "tokens", "kl", "kl_tokens")
-    total = dict(zip(names, reduce(torch.tensor([float(stats[n]) for n in names], device=policy.device)).tolist()))
+    total = accelerator.reduce(torch.tensor([float(stats[name]) for name in names], device=policy.device), "sum")
+    total = dict(zip(names, total.tolist()))
     return {"policy/ratio_gap": total["first_gap"] / max(1, total["first_tokens"]),
             "policy/clip_frac": total["clipped"] / max(1, total["tokens"]),
             "policy/kl_base": total["kl"] / max(1, total["kl_tokens"]),
-            "policy/grad_norm": sum(map(sum, norms.values())) / max(1, len(norms["agent"])),
-            **{f"policy/grad_norm_{role}": sum(n) / len(n) for role, n in norms.items()}}
-
+            "policy/grad_norm": sum(norms) / max(1, len(norms))}
 
 def make_optimizer(policy, learning_rate, embedding_learning_rate, betas=(0.9, 0.98), weight_decay=0.0):
     """AdamW; trained embeddings, where there are any, have a rate of their own."""
@@ -548,8 +504,7 @@ def make_optimizer(policy, learning_rate, embedding_learning_rate, betas=(0.9, 0
               dict(params=[p for n, p in named if "embed" in n], lr=embedding_learning_rate)]
     return torch.optim.AdamW([g for g in groups if g["params"]], betas=betas, weight_decay=weight_decay, eps=1e-5)
 
-
-def self_test(policy):
+def self_test(policy, cfg):
     """Refuse to train when the arithmetic is off: sampled and recomputed log-probabilities must agree, and gradient must
     reach every adapter. Raises RuntimeError with what is wrong."""
     samples = [Sample(temperature=0.7) for _ in range(3)]
@@ -568,20 +523,8 @@ def self_test(policy):
                                "attention does more than the engine knows about, so it cannot be trained here")
     for s in samples:
         s.advantage = 1.0
-    _loss_terms(policy, samples, UpdateSettings(), collections.Counter(), False).backward()
+    _loss_terms(policy, samples, cfg, collections.Counter(), False).backward()
     dead = [n for n, p in policy.trainable().items() if "lora_B" in n and (p.grad is None or not p.grad.any())]
     policy.model.zero_grad(set_to_none=True)
     if dead:
         raise RuntimeError(f"no gradient reaches {len(dead)} adapter weights, the first being {dead[0]}")
-
-
-def main():
-    policy = load_policy("pocket")
-    self_test(policy)
-    count = sum(p.numel() for p in policy.trainable().values())
-    print(f"the pocket model: {sum(p.numel() for p in policy.model.parameters()) - count:,} base and {count:,} adapter "
-          "weights; sampled and recomputed log-probabilities agree, and every adapter receives gradient")
-
-
-if __name__ == "__main__":
-    main()

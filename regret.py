@@ -11,20 +11,14 @@ error, and luck that both arms share cancels. The release pairs nothing; everyth
 
     python regret.py RUN        prints how a run went, by quarters
 """
-import argparse
-import json
-import math
-import re
-import statistics
+import argparse, json, math, re, statistics
 from pathlib import Path
 
 KINDS = ("regret", "blend", "solve_rate", "learning_potential")
 
-
 def episode_return(step_rewards, terminated: bool) -> float:
     """Eq. 4: the last reward if the task terminated, else 0, clipped to [-1, 1]. Shaping rewards on the way are ignored."""
     return max(-1.0, min(1.0, float(step_rewards[-1]))) if terminated and step_rewards else 0.0
-
 
 def paired_regret(plain, hinted):
     """Eq. 5: (regret, standard error, pairs) over G plays of the same seeds in both arms.
@@ -39,11 +33,9 @@ def paired_regret(plain, hinted):
     error = statistics.stdev(differences) / math.sqrt(len(differences)) if len(differences) > 1 else math.nan
     return statistics.fmean(differences), error, len(differences)
 
-
 def plateau(solve_rate: float, lo=0.4, hi=0.6, ramp=0.25) -> float:
     """Eq. 6: 1 for solve rates in [lo, hi], falling linearly to 0 within `ramp` on either side."""
     return max(0.0, 1.0 - max(lo - solve_rate, solve_rate - hi, 0.0) / ramp)
-
 
 def designer_reward(kind, regret, solve_rate, *, mean_return=None, slow_mean=None, timed_out=False,
                     timeout_penalty=-0.5, regret_weight=0.4, plateau_weight=0.6, regret_scale=0.15) -> float:
@@ -64,11 +56,9 @@ def designer_reward(kind, regret, solve_rate, *, mean_return=None, slow_mean=Non
         return abs(mean_return - slow_mean)
     return plateau_weight * plateau(solve_rate) + regret_weight * max(0.0, min(1.0, regret / regret_scale))
 
-
 def slow_mean(previous, mean_return, gamma=0.85) -> float:
     """The slow mean of a skill's return, one step on. `previous` is None before the first step."""
     return mean_return if previous is None else gamma * mean_return + (1 - gamma) * previous
-
 
 def group_advantages(returns, eps=1e-8):
     """Eq. 8: (return - mean) / (population std + eps) over the plays of one group. None (unsound) gets 0 and does not
@@ -79,17 +69,14 @@ def group_advantages(returns, eps=1e-8):
     mean, std = statistics.fmean(sound), statistics.pstdev(sound)
     return [0.0 if r is None else (r - mean) / (std + eps) for r in returns]
 
-
 def designer_advantages(rewards, skills, scale=1.0):
     """Eq. 9: (reward - mean reward of its skill) * scale. No division by a deviation: rewards share one unit."""
     means = {s: statistics.fmean(r for r, t in zip(rewards, skills) if t == s) for s in set(skills)}
     return [(r - means[s]) * scale for r, s in zip(rewards, skills)]
 
-
 def role_scale(num_designer: int, num_agent: int, interval: int, max_scale=50.0) -> float:
     """Agent samples per designer sample over an interval of steps: gives the rarer role equal weight in one loss."""
     return min(max_scale, num_agent * interval / num_designer) if num_designer else 1.0
-
 
 def hint_leaks(hint: str, actions) -> bool:
     """True if the hint spells out a completed play: the content of every action stands in it, as words, in this order."""
@@ -97,13 +84,11 @@ def hint_leaks(hint: str, actions) -> bool:
     return bool(words) and all(words) and bool(
         re.search(r"\b.*?\b".join(r"(?<!\w)" + re.escape(w) + r"(?!\w)" for w in words), hint, re.S))
 
-
 # ------------------------------------------------------------------------------------------------ looking at a run
 
 COLUMNS = {"solve": "agent/solve_rate", "hinted": "agent/solve_rate_hint", "regret": "designer/regret",
            "reward": "designer/reward", "level": "designer/level", "valid": "designer/valid_rate",
            "held-out": "eval/solve_rate", "greedy": "eval/solve_rate_greedy"}
-
 
 def read_metrics(run: Path):
     """The rows of a run's metrics.jsonl. Raises FileNotFoundError with what to do."""
@@ -111,7 +96,6 @@ def read_metrics(run: Path):
     if not path.exists():
         raise FileNotFoundError(f"{path} does not exist: give the output directory of a training run")
     return [json.loads(line) for line in path.read_text().splitlines()]
-
 
 def summary(rows, parts=4) -> str:
     """A table of means over `parts` equal stretches of the run; evaluations show the last one in each stretch."""
@@ -128,7 +112,6 @@ def summary(rows, parts=4) -> str:
         lines.append(f"{part[0]['step']}-{part[-1]['step']}".rjust(11) + "".join(cells))
     return "\n".join(lines)
 
-
 def main():
     parser = argparse.ArgumentParser(description="Show how a training run went.")
     parser.add_argument("run", type=Path, help="the output directory of a run")
@@ -136,7 +119,6 @@ def main():
         print(summary(read_metrics(parser.parse_args().run)))
     except FileNotFoundError as error:
         parser.error(str(error))
-
 
 if __name__ == "__main__":
     main()

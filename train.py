@@ -18,41 +18,27 @@ would have drawn. Designs are renewed every K = `regenerate_every` steps: the re
 window, when both arms are played by the same agent, the solve rate over all of it, and the designer learns at its end.
 Left out: sharded base weights, asynchronous rollouts, value models.
 """
-import collections
-import contextlib
-import dataclasses
-import datetime
-import difflib
-import json
-import math
-import os
-import random
-import shutil
-import statistics
-import sys
-import time
+import collections, contextlib, dataclasses, datetime, difflib, json, math, os, random, shutil, statistics, sys, time
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import torch
 from accelerate import Accelerator
 from accelerate.utils import broadcast_object_list, gather_object
+from peft import get_peft_model_state_dict, set_peft_model_state_dict
 from transformers import HfArgumentParser
 
 import regret
 from agent import PROGRAM_HINT, evaluate, load_suite, play, solve_rates
 from designer import SKILLS, Design, Memory, design, load_corpus, load_pool, write_hints
 from envs_examples import pocket
-from model import (UpdateSettings, adapter_state, load_adapter, load_policy, make_optimizer, save_adapter, self_test,
-                   update)
+from model import load_policy, make_optimizer, save_adapter, self_test, update
 from sandbox import Limits, Sandbox
 
 HERE = Path(__file__).parent
 
-
 def flag(default, help, **more):
     return field(default=default, metadata={"help": help, **more})
-
 
 @dataclass
 class Config:
@@ -115,8 +101,8 @@ class Config:
     log_with: str = flag("", "a tracker that accelerate knows: tensorboard, wandb, ... (its package must be installed)")
     allow_weak_sandbox: bool = flag(False, "run although the kernel offers no seccomp filter: only for trusted programs")
 
-
-_REAL = dict(hint="policy", max_grad_norm=1.0, microbatch_tokens=16_384, train_on_hinted=False, skills_active=3, memory_size=200, temperature=0.6,
+_REAL = dict(hint="policy", train_on_hinted=False, max_grad_norm=1.0, microbatch_tokens=16_384,
+             skills_active=3, memory_size=200, temperature=0.6,
              designer_temperature=0.6, train_embeddings=False, learning_rate=2e-5, lora_rank=32, lora_alpha=64,
              explore_coef=0.0, anchor_coef=0.0, minibatches=1, weight_decay=0.1, max_context=8192, slots=16,
              eval_suite=str(HERE / "envs_examples/games"), eval_plays=4, sample_every=5, save_every=5)
@@ -126,7 +112,6 @@ RECIPES = {
                   max_turns=8, eval_every=20),
     "paper": dict(_REAL, steps=400, designs_per_step=24, plays_per_arm=16, regenerate_every=4, designer_tokens=16_384,
                   turn_tokens=8192, max_context=32_768, slots=128, eval_every=20, gradient_checkpointing=True)}
-
 
 def parse_config(argv=None) -> Config:
     """The command line, on top of a resumed run's settings, on top of the recipe."""
@@ -149,14 +134,12 @@ def parse_config(argv=None) -> Config:
         parser.error("steps, designs_per_step, plays_per_arm, regenerate_every and minibatches must be at least 1")
     return cfg
 
-
 # ------------------------------------------------------------------------------------------------------ the loop
 
 def train(cfg, accelerator, out, policy, optimizer, sandbox, documents, pool, skills, suite, start, memory, slow):
-    rank, world, E, G, K = accelerator.process_index, accelerator.num_processes, cfg.designs_per_step, cfg.plays_per_arm, cfg.regenerate_every
-    settings = UpdateSettings(**{f.name: getattr(cfg, f.name) for f in dataclasses.fields(UpdateSettings) if hasattr(cfg, f.name)})
-    mine = range(rank, E, world)
-    cut_steps = 0
+    rank, world, cut_steps = accelerator.process_index, accelerator.num_processes, 0
+    E, G, K = cfg.designs_per_step, cfg.plays_per_arm, cfg.regenerate_every
+    mine = range(rank, E, world)                # the environments of this process
     for step in range(start, cfg.steps):
         clock, opening, closing = Clock(), step % K == 0, step % K == K - 1 or step == cfg.steps - 1
         shared, own = random.Random(f"{cfg.seed}/{step}"), random.Random(f"{cfg.seed}/{step}/{rank}")
@@ -195,13 +178,13 @@ def train(cfg, accelerator, out, policy, optimizer, sandbox, documents, pool, sk
         if closing and not pool:
             rewards = reward_designs(records, slow, cfg)                                                     # eqs. 6, 7
             advantages = regret.designer_advantages(rewards, [r["skill"] for r in records])                     # eq. 9
-            weight = regret.role_scale(len(records), len(gather_object(samples)), K)
+            weight = regret.role_scale(len(records), sum(gather_object([len(samples)])), K)
             for d, i in zip(designs, mine):
                 d.reward, d.sample.advantage, d.sample.weight = rewards[i], advantages[i], weight
             if cfg.train_designer:
                 samples += [d.sample for d in designs]
         with clock("update"):                                                                          # eqs. 10, 11, 12
-            metrics = update(policy, optimizer, samples, settings, accelerator, own)
+            metrics = update(policy, optimizer, samples, cfg, accelerator, own)
         if closing and not pool:
             memory.extend(records)
 
@@ -211,7 +194,7 @@ def train(cfg, accelerator, out, policy, optimizer, sandbox, documents, pool, sk
         metrics |= {"tokens/generated": tokens["generated"], "tokens/prefilled": tokens["prefilled"]}
         if cfg.eval_every and ((step + 1) % cfg.eval_every == 0 or step == cfg.steps - 1):
             with clock("eval"):
-                metrics |= held_out(policy, sandbox, suite, cfg, rank, world)
+                metrics |= held_out(policy, sandbox, suite, cfg, accelerator)
         metrics |= clock.seconds
         metrics["tokens/per_second"] = tokens["generated"] / clock.seconds["time/play"]
         if accelerator.is_main_process:
@@ -225,7 +208,6 @@ def train(cfg, accelerator, out, policy, optimizer, sandbox, documents, pool, sk
         if closing and (step + 1 == cfg.steps or (step + 1) // cfg.save_every > (step + 1 - K) // cfg.save_every):
             save_checkpoint(accelerator, out, policy, optimizer, step + 1, memory, slow)
 
-
 def check(designs, sandbox, cfg):
     """The sandbox's verdict on every program; a refused one keeps its reason."""
     for d in designs:
@@ -238,7 +220,6 @@ def check(designs, sandbox, cfg):
         elif cfg.hint == "program" and not verdict.has_hint:
             d.refuse("no_hint", "the program defines no hint(self)")
 
-
 def give_hints(designs, policy, cfg):
     admitted = [d for d in designs if not d.refusal]
     if cfg.hint == "policy" and admitted:
@@ -246,7 +227,6 @@ def give_hints(designs, policy, cfg):
     for d in admitted:
         if cfg.hint == "program":
             d.hint = PROGRAM_HINT
-
 
 def score(d, opening):
     """Returns and, at the window's first step, the regret of one design."""
@@ -256,14 +236,12 @@ def score(d, opening):
         value, error, pairs = regret.paired_regret([p.value for p in d.plain], [p.value for p in d.hinted])
         d.regret, d.regret_se = (value if pairs else None), (error if pairs > 1 else None)
 
-
 def agent_samples(d, cfg):
     """The plays that train the agent, each with the advantage over its own arm's group."""
     for arm in d.now if cfg.train_on_hinted else d.now[:1]:
         for p, advantage in zip(arm, regret.group_advantages([p.value for p in arm])):
             p.sample.advantage = advantage
             yield p.sample
-
 
 def reward_designs(records, slow, cfg):
     """One reward per design; `slow` holds each skill's slow mean return and is moved on."""
@@ -284,7 +262,6 @@ def reward_designs(records, slow, cfg):
         slow[skill] = regret.slow_mean(slow[skill], statistics.fmean(values))
     return [r["reward"] for r in records]
 
-
 # ------------------------------------------------------------------------------------------------------ what is kept
 
 def record(d, index, step):
@@ -294,17 +271,14 @@ def record(d, index, step):
                 hinted=[p.value for p in d.hinted], solve_rate=d.solve_rate, regret=d.regret, regret_se=d.regret_se,
                 timed_out=d.timed_out, reward=d.reward, prompt=d.prompt, reply=d.reply, code=d.code)
 
-
 def episode_record(p, index, hinted):
     return dict(env=index, hinted=bool(hinted), seed=p.seed, value=p.value, turns=len(p.messages) // 2, cut=p.sample.cut,
                 hint=p.hint, leaks=p.value == 1 and bool(p.hint) and regret.hint_leaks(p.hint, p.actions), error=p.error,
                 rewards=p.rewards, actions=p.actions, messages=p.messages)
 
-
-def mean(values):
+def average(values):
     values = [v for v in values if v is not None]
     return statistics.fmean(values) if values else None
-
 
 def summarize(records, episodes, metrics, memory):
     plain, hinted = ([e for e in episodes if e["hinted"] == arm] for arm in (False, True))
@@ -315,31 +289,29 @@ def summarize(records, episodes, metrics, memory):
     levels = [r["verdict"]["level"] for r in records if r["verdict"] and not r["refusal"]]
     refused = collections.Counter(r["refusal"].partition(":")[0] for r in records if r["refusal"])
     won = [e for e in hinted if e["value"] == 1]
-    return {"agent/solve_rate": mean(e["value"] for e in plain), "agent/solve_rate_hint": mean(e["value"] for e in hinted),
-            "agent/turns": mean(e["turns"] for e in episodes), "agent/truncated_frac": mean(e["cut"] for e in episodes) or 0.0,
-            "agent/unsound_frac": mean(e["error"] is not None for e in episodes) or 0.0,
-            "agent/zero_advantage_frac": mean(not any(regret.group_advantages(g)) for g in groups.values()) or 0.0,
-            "designer/regret": mean(r["regret"] for r in records), "designer/regret_se": mean(r["regret_se"] for r in records),
-            "designer/reward": mean(r["reward"] for r in records), "designer/level": mean(levels),
-            "designer/frontier_frac": mean(r["solve_rate"] is not None and 0.2 <= r["solve_rate"] <= 0.8 for r in records),
-            "designer/valid_rate": mean(r["refusal"] is None for r in records),
+    return {"agent/solve_rate": average(e["value"] for e in plain), "agent/solve_rate_hint": average(e["value"] for e in hinted),
+            "agent/turns": average(e["turns"] for e in episodes), "agent/truncated_frac": average(e["cut"] for e in episodes) or 0.0,
+            "agent/unsound_frac": average(e["error"] is not None for e in episodes) or 0.0,
+            "agent/zero_advantage_frac": average(not any(regret.group_advantages(g)) for g in groups.values()) or 0.0,
+            "designer/regret": average(r["regret"] for r in records), "designer/regret_se": average(r["regret_se"] for r in records),
+            "designer/reward": average(r["reward"] for r in records), "designer/level": average(levels),
+            "designer/frontier_frac": average(r["solve_rate"] is not None and 0.2 <= r["solve_rate"] <= 0.8 for r in records),
+            "designer/valid_rate": average(r["refusal"] is None for r in records),
             "designer/distinct_frac": len(set(codes)) / len(codes) if codes else None,
-            "designer/hint_leak_frac": mean(e["leaks"] for e in won),
+            "designer/hint_leak_frac": average(e["leaks"] for e in won),
             **{f"designer/refused/{kind}": count for kind, count in refused.items()},
             "memory/size": len(memory.entries)}
 
-
-def held_out(policy, sandbox, suite, cfg, rank, world):
+def held_out(policy, sandbox, suite, cfg, accelerator):
     """Solve rates on the held-out suite, sampled (also by level) and greedy."""
     metrics = {}
     for suffix, temperature in (("", cfg.temperature), ("_greedy", 0.0)):
         results = gather_object(evaluate(policy, sandbox, suite, cfg.eval_plays, temperature, cfg.turn_tokens, cfg.slots,
-                                         slice(rank, None, world)))
+                                         slice(accelerator.process_index, None, accelerator.num_processes)))
         for level, rate in solve_rates(results).items():
             name = Path(cfg.eval_suite).name
             metrics["eval/solve_rate" + suffix if level == "all" else f"eval/{name}/{level}" + suffix] = rate
     return metrics
-
 
 class Clock:
     """Seconds spent in each phase of a step."""
@@ -352,7 +324,6 @@ class Clock:
         begin = time.perf_counter()
         yield
         self.seconds[f"time/{phase}"] = time.perf_counter() - begin
-
 
 def log(out, step, metrics, records, episodes):
     """Append the metrics, write environments and episodes, print one line."""
@@ -379,7 +350,6 @@ def log(out, step, metrics, records, episodes):
         line += f" | held-out {metrics['eval/solve_rate']:.3f} greedy {metrics['eval/solve_rate_greedy']:.3f}"
     print(line, flush=True)
 
-
 def print_pair(designs):
     """One seed, played without and with the hint, of the design with the largest regret on this process."""
     designs = [d for d in designs if d.plain and d.hinted]
@@ -392,7 +362,6 @@ def print_pair(designs):
         text = "  >  ".join(" ".join(m.split())[:200] for m in p.messages)
         print(f"    {name} return {p.value}: {text[:1200]}")
 
-
 # ---------------------------------------------------------------------------------------------- checkpoints, start, end
 
 def save_checkpoint(accelerator, out, policy, optimizer, step, memory, slow):
@@ -401,7 +370,7 @@ def save_checkpoint(accelerator, out, policy, optimizer, step, memory, slow):
         new, now, old = (out / name for name in ("checkpoint.new", "checkpoint", "checkpoint.old"))
         shutil.rmtree(new, ignore_errors=True)
         new.mkdir()
-        torch.save(dict(step=step, adapter=adapter_state(policy), optimizer=optimizer.state_dict(),
+        torch.save(dict(step=step, adapter=get_peft_model_state_dict(policy.model), optimizer=optimizer.state_dict(),
                         memory=list(memory.entries), slow=slow), new / "state.pt")
         save_adapter(policy, out / "adapter")
         (new / "complete").write_text(str(step))
@@ -411,7 +380,6 @@ def save_checkpoint(accelerator, out, policy, optimizer, step, memory, slow):
         new.rename(now)
         shutil.rmtree(old, ignore_errors=True)
     accelerator.wait_for_everyone()
-
 
 def load_checkpoint(out):
     """The newest complete checkpoint's state, or None. Says which it skipped."""
@@ -423,13 +391,11 @@ def load_checkpoint(out):
             print(f"{directory} is incomplete and is skipped", file=sys.stderr)
     return None
 
-
 def trim(out, step):
     """Forget what was logged at and after `step`: it will be done again."""
     path = out / "metrics.jsonl"
     rows = [line for line in path.read_text().splitlines(True) if line.endswith("\n")] if path.exists() else []
     path.write_text("".join(line for line in rows if json.loads(line)["step"] < step))
-
 
 def main():
     cfg = parse_config()
@@ -446,7 +412,6 @@ def main():
         if accelerator.is_main_process and (out / "checkpoint").exists():
             print(f"\nstopped; continue with: accelerate launch train.py --resume --output_dir {out}")
         sys.exit(130)
-
 
 def run(cfg, accelerator, out):
     if cfg.designs_per_step % accelerator.num_processes:
@@ -470,11 +435,11 @@ def run(cfg, accelerator, out):
     if policy.is_pocket:
         torch.set_num_threads(1)                            # so small a model is no faster on more
     torch.manual_seed(cfg.seed)
-    self_test(policy)
+    self_test(policy, cfg)
     optimizer = make_optimizer(policy, cfg.learning_rate, cfg.embedding_learning_rate, weight_decay=cfg.weight_decay)
     start, memory, slow = 0, Memory(cfg.memory_size), {}
     if cfg.resume and (state := load_checkpoint(out)):
-        load_adapter(policy, state["adapter"])
+        set_peft_model_state_dict(policy.model, state["adapter"])
         optimizer.load_state_dict(state["optimizer"])
         start, slow = state["step"], state["slow"]
         memory.entries.extend(state["memory"])
@@ -490,15 +455,15 @@ def run(cfg, accelerator, out):
         pool = [(code, skill) for code, skill in load_pool(cfg.pool) if sandbox.check(code).ok] if cfg.pool else []
         if cfg.pool and not pool:
             raise ValueError(f"the pool {cfg.pool} holds no program that the sandbox admits")
-        before = held_out(policy, sandbox, suite, cfg, accelerator.process_index, accelerator.num_processes) if cfg.eval_every else {}
-        if start == 0 and accelerator.is_main_process and before:
-            (out / "before.json").write_text(json.dumps(before))
+        if cfg.eval_every and start == 0:
+            before = held_out(policy, sandbox, suite, cfg, accelerator)
+            if accelerator.is_main_process:
+                (out / "before.json").write_text(json.dumps(before))
         begin = time.time()
         train(cfg, accelerator, out, policy, optimizer, sandbox, documents, pool, skills, suite, start, memory, slow)
         if accelerator.is_main_process and cfg.eval_every:
             report(out, cfg, time.time() - begin)
     accelerator.end_training()
-
 
 def report(out, cfg, seconds):
     """Held-out solve rates before and after, by level, and where the files are."""
@@ -510,7 +475,6 @@ def report(out, cfg, seconds):
         print(f"  {label:28s} {before[key]:.3f} -> {after.get(key, math.nan):.3f}")
     print(f"{cfg.steps} steps, {seconds / 60:.1f} minutes. In {out}: metrics.jsonl, envs/, episodes/, adapter/ (PEFT), checkpoint/\n"
           f"python regret.py {out} shows how the run went")
-
 
 if __name__ == "__main__":
     main()
