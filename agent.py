@@ -8,7 +8,7 @@ nothing else; both get the same seeds.
 The action is the last balanced `\\boxed{...}` of the reply, outside any thinking, wrapper included; a reply without one
 goes to the program whole. In programs that offer tools the reply's tool calls are parsed, checked and handed on; a call
 that cannot be understood is answered with the reason and never executed with lost arguments. A reply that runs into its
-token budget ends the episode: its return is 0 and it is not trained on.
+token budget ends the episode with return 0.
 
     python agent.py --play FILE [--model M] [--seed N] [--hint]     one episode of an environment file, printed
 """

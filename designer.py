@@ -150,7 +150,7 @@ def extract_code(reply: str) -> str:
     """The program in a reply: the longest fenced block that parses, one that defines an environment first.
 
     Thinking is removed first; fences may be ``` or ~~~, indented, of any language name; a fence inside a string does not
-    end a block; a block whose end is missing counts if it parses. Without any fence the whole reply is taken, if it is a
+    end a block; a block whose end is missing counts if it parses and its last line is whole. Without any fence the whole reply is taken, if it is a
     program. Raises NoProgram."""
     text = strip_thinking(reply).replace("\r\n", "\n")
     if not text.strip():
@@ -162,14 +162,15 @@ def extract_code(reply: str) -> str:
         ends = [n for n, m in fences[k + 1:] if m[1].startswith(opening[1]) and not m[2].strip()]
         closed += [textwrap.dedent("\n".join(lines[start + 1:end])) for end in ends[:20]]
         if not ends:
-            unclosed.append(textwrap.dedent("\n".join(lines[start + 1:])))
+            unclosed.append(textwrap.dedent("\n".join(lines[start + 1:])) if not lines[-1] else "")
+    closed = [code for code in closed if code.strip()]
     candidates = (closed + unclosed) if fences else [text]
     trees = [(code, tree) for code in candidates if code.strip() and (tree := _parses(code)) and tree.body]
     environments = [code for code, tree in trees if any(isinstance(n, ast.ClassDef) and n.name.endswith("Env") for n in tree.body)]
     if environments or (fences and trees):
         return max(environments or [code for code, _ in trees], key=len).strip("\n") + "\n"
     if unclosed and not closed:
-        raise NoProgram("the code block is not closed and does not parse: the reply was cut off")
+        raise NoProgram("the code block is not closed and is incomplete: the reply was cut off")
     if fences and closed:
         return max(closed, key=len).strip("\n") + "\n"          # the sandbox will say what is wrong with it
     raise NoProgram("the reply holds no ```python block")
@@ -225,7 +226,7 @@ def design(policy, memory, documents, skills, temperature, max_tokens, rng, slot
         replies = Engine(policy, slots).run([_ask(policy, d.prompt, temperature, max_tokens) for d in designs], temperature)
     for d, (d.sample, d.reply) in zip(designs, replies):
         try:
-            d.code = extract_code(d.reply)
+            d.code = extract_code(d.reply + "\n" * (not d.sample.cut))        # a finished reply ends its line
         except NoProgram as error:
             d.refuse("truncated" if d.sample.cut else "no_program", str(error))
     return designs

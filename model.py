@@ -24,7 +24,7 @@ from pathlib import Path
 
 import torch
 import torch.nn.functional as F
-from peft import LoraConfig, get_peft_model
+from peft import AutoPeftModelForCausalLM, LoraConfig, get_peft_model
 from transformers import AutoModelForCausalLM, AutoTokenizer
 from transformers.utils import logging as transformers_logging
 
@@ -56,30 +56,34 @@ class Policy:
 
 def load_policy(name, *, lora_rank=64, lora_alpha=128, train_embeddings=False, dtype="auto", device="cpu",
                 max_context=4096, gradient_checkpointing=False) -> Policy:
-    """`name`: "pocket", a directory, or a hub name of a causal LM with a chat template.
+    """`name`: "pocket", a hub name, or a directory: a chat model's, or a run's adapter/.
 
     Raises ValueError, in one sentence, for a model that cannot be used."""
     path = str(pocket.cached()) if name == "pocket" else name
     if dtype == "auto":
         dtype = "bfloat16" if torch.device(device).type == "cuda" else "float32"
+    is_adapter = (Path(path) / "adapter_config.json").exists()     # merged first: the reference is where training starts
+    load = AutoPeftModelForCausalLM if is_adapter else AutoModelForCausalLM
     try:
         tokenizer = AutoTokenizer.from_pretrained(path)
-        base = AutoModelForCausalLM.from_pretrained(path, dtype=getattr(torch, dtype), attn_implementation="sdpa")
+        base = load.from_pretrained(path, dtype=getattr(torch, dtype), attn_implementation="sdpa")
     except (OSError, ValueError, ImportError) as error:
         raise ValueError(f"cannot load the model {name!r}: {str(error).splitlines()[0]}") from None
+    base = base.merge_and_unload() if is_adapter else base
     kinds = set(getattr(base.config, "layer_types", None) or ["full_attention"])
     if kinds != {"full_attention"}:
         raise ValueError(f"the model {name!r} has {', '.join(sorted(kinds))} layers; only full attention is supported")
     config = LoraConfig(
         r=lora_rank, lora_alpha=lora_alpha, task_type="CAUSAL_LM",
-        target_modules=["q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"],
+        target_modules=r".*\.(self_attn\.[qkvo]_proj|mlp\.(gate|up|down)_proj)",      # neither routers nor experts
         **(dict(modules_to_save=["embed_tokens"], ensure_weight_tying=True) if train_embeddings else {}))
     model = get_peft_model(base.to(device), config)
     if gradient_checkpointing:
         base.gradient_checkpointing_enable({"use_reentrant": False})
         base.enable_input_require_grads()               # else no gradient reaches adapters below frozen embeddings
     model.train()
-    return Policy(model, Chat(tokenizer, base), name == "pocket", min(max_context, base.config.max_position_embeddings))
+    return Policy(model, Chat(tokenizer, base), getattr(base.config, "is_pocket", False),
+                  min(max_context, base.config.max_position_embeddings))
 
 def save_adapter(policy, directory: Path):
     """PEFT's own format: loads in PEFT, vLLM and everything else that knows adapters."""
@@ -410,6 +414,11 @@ def token_logprobs(policy, samples):
             out.append(logp.gather(1, ids[:, 1:][where][:, None])[:, 0])
     return out
 
+def k3(reference, new):
+    """An unbiased, never negative estimate of KL(policy, reference) at sampled tokens, from their log-probabilities."""
+    difference = (reference.float() - new.float()).clamp(-20, 20)               # clamped before exp
+    return difference.exp() - 1 - difference
+
 def _loss_terms(policy, group, cfg, stats, want_reference):
     """The summed (not averaged) loss of one micro-batch."""
     base = policy.model.get_base_model()
@@ -436,8 +445,7 @@ def _loss_terms(policy, group, cfg, stats, want_reference):
         if want_reference:
             with torch.no_grad(), policy.model.disable_adapter():
                 ref = _log_policy(head, hidden_ref[part], temperature[part])
-            difference = (ref.gather(1, target[part, None])[:, 0] - new).clamp(-20, 20)     # clamped before exp
-            kl = difference.exp() - 1 - difference                              # the k3 estimate of KL(policy, base)
+            kl = k3(ref.gather(1, target[part, None])[:, 0], new)
             loss = loss + cfg.kl_coef * kl
             stats["kl"] += kl.sum().item()
             stats["kl_tokens"] += len(new)
@@ -458,10 +466,11 @@ def update(policy, optimizer, samples, cfg, accelerator, rng):
 
     Each process brings its own samples and runs as many micro-batches as they need; then the flat gradients are summed
     across processes and divided by the global count of action tokens, so uneven work cannot hang and the number of
-    processes does not change the update. Samples without advantage (groups of equal returns) and samples cut at their
-    token budget are in neither the sum nor the count; with nothing left there is no optimizer step."""
+    processes does not change the update. Samples without advantage (groups of equal returns) and, unless
+    `train_on_cut`, samples cut at their token budget are in neither the sum nor the count; with nothing left there is no
+    optimizer step."""
     parameters = list(policy.trainable().values())
-    use = [s for s in samples if s.advantage != 0 and not s.cut]
+    use = [s for s in samples if s.advantage != 0 and (cfg.train_on_cut or not s.cut)]
     rng.shuffle(use)
     want_reference = bool(cfg.kl_coef or cfg.explore_coef or cfg.anchor_coef)
     stats, norms = collections.Counter(), []

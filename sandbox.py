@@ -239,7 +239,7 @@ _FACTS = dict(max_turns=int, level=(int, type(None)), skill=(str, type(None)), t
 
 def clean(text: str) -> str:
     """Valid, printable Unicode: lone surrogates become U+FFFD; control and bidirectional override characters go."""
-    return _CONTROL.sub("", text.replace("\r\n", "\n").encode("utf-8", "surrogatepass").decode("utf-8", "replace"))
+    return _CONTROL.sub("", re.sub("[\ud800-\udfff]", "\ufffd", text.replace("\r\n", "\n")))
 
 def parse_reply(line: bytes, nonce: str, method: str, limits: Limits):
     """The checked value in a child's line. Raises EnvProtocol for what no honest child sends, EnvError for the rest."""

@@ -62,6 +62,7 @@ class Config:
     hint: str = flag("program", "who writes the privileged hint: policy (reads the program), program (its own hint()), "
                      "none", choices=["policy", "program", "none"])
     train_on_hinted: bool = flag(True, "the agent also learns from its hinted plays, with their own baseline")
+    train_on_cut: bool = flag(True, "replies that ran into their token budget train as failures; if false they are left out")
     skills: str = flag("", "comma-separated skills to design for (default: all of the setting)")
     skills_active: int = flag(2, "skills drawn for each regeneration; 0: all")
     refused_reward: float = flag(-0.2, "what a refused design earns")
@@ -101,7 +102,7 @@ class Config:
     log_with: str = flag("", "a tracker that accelerate knows: tensorboard, wandb, ... (its package must be installed)")
     allow_weak_sandbox: bool = flag(False, "run although the kernel offers no seccomp filter: only for trusted programs")
 
-_REAL = dict(hint="policy", train_on_hinted=False, max_grad_norm=1.0, microbatch_tokens=16_384,
+_REAL = dict(hint="policy", train_on_hinted=False, train_on_cut=False, max_grad_norm=1.0, microbatch_tokens=16_384,
              skills_active=3, memory_size=200, temperature=0.6,
              designer_temperature=0.6, train_embeddings=False, learning_rate=2e-5, lora_rank=32, lora_alpha=64,
              explore_coef=0.0, anchor_coef=0.0, minibatches=1, weight_decay=0.1, max_context=8192, slots=16,
@@ -423,17 +424,16 @@ def run(cfg, accelerator, out):
     documents, skipped = ([], 0) if cfg.corpus == "none" else load_corpus(cfg.corpus)
     if skipped:
         say(f"{cfg.corpus}: {skipped} bad lines skipped, {len(documents)} documents used")
-    every = pocket.SKILLS if cfg.model == "pocket" else SKILLS
-    skills = [s.strip() for s in cfg.skills.split(",")] if cfg.skills else list(every)
-    if unknown := set(skills) - set(every):
-        raise ValueError(f"unknown skill {unknown.pop()!r}; choose from: {', '.join(every)}")
-
     with accelerator.main_process_first():                  # the pocket model is built once
         policy = load_policy(cfg.model, lora_rank=cfg.lora_rank, lora_alpha=cfg.lora_alpha, dtype=cfg.dtype,
                              train_embeddings=cfg.train_embeddings, device=accelerator.device,
                              max_context=cfg.max_context, gradient_checkpointing=cfg.gradient_checkpointing)
     if policy.is_pocket:
         torch.set_num_threads(1)                            # so small a model is no faster on more
+    every = pocket.SKILLS if policy.is_pocket else SKILLS
+    skills = [s.strip() for s in cfg.skills.split(",")] if cfg.skills else list(every)
+    if unknown := set(skills) - set(every):
+        raise ValueError(f"unknown skill {unknown.pop()!r}; choose from: {', '.join(every)}")
     torch.manual_seed(cfg.seed)
     self_test(policy, cfg)
     optimizer = make_optimizer(policy, cfg.learning_rate, cfg.embedding_learning_rate, weight_decay=cfg.weight_decay)

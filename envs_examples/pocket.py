@@ -175,7 +175,7 @@ def _new_model(vocab_size):
     return Qwen3ForCausalLM(Qwen3Config(
         vocab_size=vocab_size, hidden_size=128, num_hidden_layers=4, num_attention_heads=4, num_key_value_heads=4,
         head_dim=32, intermediate_size=384, max_position_embeddings=1024, tie_word_embeddings=True,
-        pad_token_id=0, bos_token_id=None, eos_token_id=2))
+        pad_token_id=0, bos_token_id=None, eos_token_id=2, is_pocket=True))
 
 
 def build(directory: Path, steps=681, programs=6, episodes=32, seed=0) -> None:
