@@ -174,12 +174,11 @@ def episode(policy, sandbox, code, seed, hint, temperature, turn_tokens):
         env.close()
     return play
 
-def play(policy, sandbox, jobs, temperature, turn_tokens, slots=64):
-    """Play all `jobs`, (code, seed, hint) each, at once: -> a Trajectory each, in order."""
-    engine = Engine(policy, slots)
+def play(policy, sandbox, jobs, temperature, turn_tokens, slots=64, seed=0):
+    """Play all `jobs`, (code, seed, hint) each, at once: -> (a Trajectory each, in order; the engine's counts)."""
+    engine, episodes = Engine(policy, slots), [episode(policy, sandbox, *job, temperature, turn_tokens) for job in jobs]
     with generating(policy):
-        plays = engine.run([episode(policy, sandbox, *job, temperature, turn_tokens) for job in jobs], temperature, sandbox)
-    return plays, engine.stats
+        return engine.run(episodes, temperature, seed, sandbox), engine.stats
 
 # ------------------------------------------------------------------------------------------------------ evaluation
 
@@ -227,12 +226,12 @@ def main():
         policy, code = load_policy(options.model), options.play.read_text()
     except (ValueError, OSError) as error:
         parser.error(str(error))
-    hint = PROGRAM_HINT if options.hint else None
+    job = code, options.seed, PROGRAM_HINT if options.hint else None
     with Sandbox() as sandbox:
-        done = play(policy, sandbox, [(code, options.seed, hint)], 1.0, 8 if policy.is_pocket else 512)[0][0]
+        done = play(policy, sandbox, [job], 1.0, 8 if policy.is_pocket else 512, seed=random.random())[0][0]
     for n, message in enumerate(done.messages):
         print(("agent> " if n % 2 else "env>   ") + message.replace("\n", "\n       "))
-    print(f"return {done.value}" if done.error is None else f"unsound: {done.error}", f"(seed {done.seed}, hint {done.hint!r})")
+    print(f"return {done.value} (seed {done.seed}, hint {done.hint!r})" if done.error is None else f"unsound: {done.error}")
 
 if __name__ == "__main__":
     main()

@@ -166,7 +166,8 @@ def extract_code(reply: str) -> str:
     closed = [code for code in closed if code.strip()]
     candidates = (closed + unclosed) if fences else [text]
     trees = [(code, tree) for code in candidates if code.strip() and (tree := _parses(code)) and tree.body]
-    environments = [code for code, tree in trees if any(isinstance(n, ast.ClassDef) and n.name.endswith("Env") for n in tree.body)]
+    environments = [code for code, tree in trees
+                    if any(isinstance(n, ast.ClassDef) and n.name.endswith("Env") for n in tree.body)]
     if environments or (fences and trees):
         return max(environments or [code for code, _ in trees], key=len).strip("\n") + "\n"
     if unclosed and not closed:
@@ -223,7 +224,8 @@ def design(policy, memory, documents, skills, temperature, max_tokens, rng, slot
             prompt = designer_prompt(skill, document, good, bad)
         designs.append(Design(skill, index, prompt))
     with generating(policy, reference):
-        replies = Engine(policy, slots).run([_ask(policy, d.prompt, temperature, max_tokens) for d in designs], temperature)
+        replies = Engine(policy, slots).run([_ask(policy, d.prompt, temperature, max_tokens) for d in designs], temperature,
+                                               rng.random())
     for d, (d.sample, d.reply) in zip(designs, replies):
         try:
             d.code = extract_code(d.reply + "\n" * (not d.sample.cut))        # a finished reply ends its line
@@ -231,11 +233,11 @@ def design(policy, memory, documents, skills, temperature, max_tokens, rng, slot
             d.refuse("truncated" if d.sample.cut else "no_program", str(error))
     return designs
 
-def write_hints(policy, designs, temperature, max_tokens, slots=64):
+def write_hints(policy, designs, temperature, max_tokens, rng, slots=64):
     """Eq. 2: the policy reads each program and writes its hint. An empty reply gives no hint."""
     prompts = [HINT_PROMPT.format(code=d.code) for d in designs]
     with generating(policy):
-        replies = Engine(policy, slots).run([_ask(policy, p, temperature, max_tokens) for p in prompts], temperature)
+        replies = Engine(policy, slots).run([_ask(policy, p, temperature, max_tokens) for p in prompts], temperature, rng.random())
     for d, (_, reply) in zip(designs, replies):
         d.hint = strip_thinking(reply).strip()[:2000] or None
 

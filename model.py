@@ -19,7 +19,7 @@ episode, and goes on decoding the others while an environment is being stepped:
 are those of the distribution that was sampled: logits divided by the temperature, in fp32. Truncated sampling (top-p, top-k)
 would make them wrong and is not offered. Left out: sharded base weights, fused kernels, and sliding-window attention.
 """
-import collections, contextlib, dataclasses, functools, json
+import collections, contextlib, dataclasses, functools, json, random
 from pathlib import Path
 
 import torch
@@ -55,7 +55,7 @@ class Policy:
         return {name: p for name, p in self.model.named_parameters() if p.requires_grad}
 
 def load_policy(name, *, lora_rank=64, lora_alpha=128, train_embeddings=False, dtype="auto", device="cpu",
-                max_context=4096, gradient_checkpointing=False) -> Policy:
+                max_context=4096, gradient_checkpointing=False, seed=0) -> Policy:
     """`name`: "pocket", a hub name, or a directory: a chat model's, or a run's adapter/.
 
     Raises ValueError, in one sentence, for a model that cannot be used."""
@@ -77,6 +77,7 @@ def load_policy(name, *, lora_rank=64, lora_alpha=128, train_embeddings=False, d
         r=lora_rank, lora_alpha=lora_alpha, task_type="CAUSAL_LM",
         target_modules=r".*\.(self_attn\.[qkvo]_proj|mlp\.(gate|up|down)_proj)",      # neither routers nor experts
         **(dict(modules_to_save=["embed_tokens"], ensure_weight_tying=True) if train_embeddings else {}))
+    torch.manual_seed(seed)                             # every process starts from the same adapter
     model = get_peft_model(base.to(device), config)
     if gradient_checkpointing:
         base.gradient_checkpointing_enable({"use_reentrant": False})
@@ -204,8 +205,9 @@ class SlotCache:
 class _Episode:
     """An episode under way: its generator, what it waits for, and its place in the cache."""
 
-    def __init__(self, index, generator):
+    def __init__(self, index, generator, seed):
         self.index, self.generator = index, generator
+        self.rng = random.Random(f"{seed}/{index}")         # its own: what it draws does not depend on its neighbours
         self.length, self.todo, self.reply, self.logprobs = 0, [], [], []   # columns filled; ids to prefill; reply so far
         self.carry = []                                     # the reply's last token: sampled, not yet in the cache
 
@@ -219,10 +221,13 @@ class Engine:
         self.stats = collections.Counter()
 
     @torch.inference_mode()
-    def run(self, episodes, temperature, sandbox=None):
-        """The return values of `episodes`, in order. `temperature` 0 decodes greedily (log-probability 0)."""
+    def run(self, episodes, temperature, seed, sandbox=None):
+        """The return values of `episodes`, in order. `temperature` 0 decodes greedily (log-probability 0).
+
+        What an episode samples is a function of the weights, `seed` and its index, up to the rounding of batched sums
+        (which rows share a batch depends on how fast environments answer; with one slot even that is fixed)."""
         self.temperature, self.sandbox = temperature, sandbox
-        episodes = [_Episode(i, generator) for i, generator in enumerate(episodes)]
+        episodes = [_Episode(i, generator, seed) for i, generator in enumerate(episodes)]
         self.results = [None] * len(episodes)
         self.unstarted = collections.deque(episodes)
         self.ready, self.rows, self.waiting = collections.deque(), [], 0    # want a slot; in slots; in the sandbox
@@ -324,7 +329,8 @@ class Engine:
             hidden = hidden[group, 0] if len(group) < len(hidden) else hidden[:, 0]
         else:
             hidden = hidden[torch.arange(len(hidden), device=device), last.to(device)]
-        tokens, logprobs = sample(self.head(hidden), self.temperature)
+        uniform = torch.tensor([self.rows[row].rng.random() for row in group], device=device)
+        tokens, logprobs = sample(self.head(hidden), self.temperature, uniform)
         for row, token, logprob in zip(group, tokens.tolist(), logprobs.tolist()):
             self.rows[row].reply.append(token)
             self.rows[row].logprobs.append(logprob)
@@ -337,14 +343,14 @@ class Engine:
                 e.carry = [e.reply[-1]]
                 self._advance(e, (e.reply, e.logprobs))
 
-def sample(logits, temperature):
-    """Tokens [B] and their log-probabilities [B] under softmax(logits / temperature); logits [B, V]."""
+def sample(logits, temperature, uniform):
+    """Tokens [B] and their log-probabilities [B] under softmax(logits / temperature); logits [B, V], uniform draws [B]."""
     if temperature == 0:
         tokens = logits.argmax(-1)
         return tokens, torch.zeros_like(tokens, dtype=torch.float32)
     logp = F.log_softmax(logits.float() / temperature, -1)
     cumulative = logp.exp().cumsum(-1)                      # inverse CDF: far cheaper than multinomial for a large V
-    point = torch.rand(len(logits), 1, device=logits.device) * cumulative[:, -1:]
+    point = uniform[:, None] * cumulative[:, -1:]
     tokens = torch.searchsorted(cumulative, point, right=True).clamp(max=logits.shape[-1] - 1)
     return tokens[:, 0], logp.gather(1, tokens)[:, 0]
 
@@ -523,7 +529,7 @@ def self_test(policy, cfg):
         if not s.cut:
             yield from s.say(policy.chat.then("And now?"), 8, policy.chat.ends)
     with generating(policy):
-        Engine(policy, slots=2).run([talk(s, "Count." * (5 * i + 1)) for i, s in enumerate(samples)], 0.7)
+        Engine(policy, slots=2).run([talk(s, "Count." * (5 * i + 1)) for i, s in enumerate(samples)], 0.7, 0)
     for s, again in zip(samples, token_logprobs(policy, samples)):
         was = torch.tensor([p for p, m in zip(s.logprobs, s.mask) if m], device=policy.device)
         gap = (was - again).abs().max().item()

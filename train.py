@@ -91,7 +91,7 @@ class Config:
     minibatches: int = flag(3, "optimizer steps for one batch of samples")
     max_grad_norm: float = flag(0.1, "gradient clipping, for each role by itself")
     microbatch_tokens: int = flag(1536, "padded tokens of one forward and backward pass")
-    gradient_checkpointing: bool = flag(False, "trade 40 % more time for memory")
+    gradient_checkpointing: bool = flag(False, "save memory for two fifths more time")
     dtype: str = flag("auto", "of the base weights", choices=["auto", "float32", "bfloat16"])
     # watching
     eval_every: int = flag(20, "steps between evaluations on the held-out suite; 0: never")
@@ -144,7 +144,6 @@ def train(cfg, accelerator, out, policy, optimizer, sandbox, documents, pool, sk
     for step in range(start, cfg.steps):
         clock, opening, closing = Clock(), step % K == 0, step % K == K - 1 or step == cfg.steps - 1
         shared, own = random.Random(f"{cfg.seed}/{step}"), random.Random(f"{cfg.seed}/{step}/{rank}")
-        torch.manual_seed(own.randrange(2 ** 62))
 
         if opening and pool:
             chosen = shared.choices(pool, k=E) if len(pool) < E else shared.sample(pool, E)
@@ -157,7 +156,7 @@ def train(cfg, accelerator, out, policy, optimizer, sandbox, documents, pool, sk
             with clock("check"):
                 check(designs, sandbox, cfg)
             with clock("hint"):                                                                                 # eq. 2
-                give_hints(designs, policy, cfg)
+                give_hints(designs, policy, cfg, own)
 
         with clock("play"):                                                                                 # eqs. 3, 4
             seeds = [[shared.randrange(10 ** 6) for _ in range(G)] for _ in range(E)]           # [E, G], both arms
@@ -165,7 +164,7 @@ def train(cfg, accelerator, out, policy, optimizer, sandbox, documents, pool, sk
             jobs = [(d, False, s) for d, row in live for s in row]
             jobs += [(d, True, s) for d, row in live for s in row if opening and d.hint is not None]
             plays, tokens = play(policy, sandbox, [(d.code, s, d.hint if hinted else None) for d, hinted, s in jobs],
-                                 cfg.temperature, cfg.turn_tokens, cfg.slots)
+                                 cfg.temperature, cfg.turn_tokens, cfg.slots, own.random())
         for d in designs:
             group = [(hinted, p) for (e, hinted, _), p in zip(jobs, plays) if e is d]
             d.now = [p for hinted, p in group if not hinted], [p for hinted, p in group if hinted]
@@ -221,10 +220,10 @@ def check(designs, sandbox, cfg):
         elif cfg.hint == "program" and not verdict.has_hint:
             d.refuse("no_hint", "the program defines no hint(self)")
 
-def give_hints(designs, policy, cfg):
+def give_hints(designs, policy, cfg, rng):
     admitted = [d for d in designs if not d.refusal]
     if cfg.hint == "policy" and admitted:
-        write_hints(policy, admitted, cfg.hint_temperature, cfg.hint_tokens, cfg.slots)
+        write_hints(policy, admitted, cfg.hint_temperature, cfg.hint_tokens, rng, cfg.slots)
     for d in admitted:
         if cfg.hint == "program":
             d.hint = PROGRAM_HINT
@@ -427,14 +426,14 @@ def run(cfg, accelerator, out):
     with accelerator.main_process_first():                  # the pocket model is built once
         policy = load_policy(cfg.model, lora_rank=cfg.lora_rank, lora_alpha=cfg.lora_alpha, dtype=cfg.dtype,
                              train_embeddings=cfg.train_embeddings, device=accelerator.device,
-                             max_context=cfg.max_context, gradient_checkpointing=cfg.gradient_checkpointing)
+                             max_context=cfg.max_context, gradient_checkpointing=cfg.gradient_checkpointing,
+                             seed=cfg.seed)
     if policy.is_pocket:
         torch.set_num_threads(1)                            # so small a model is no faster on more
     every = pocket.SKILLS if policy.is_pocket else SKILLS
     skills = [s.strip() for s in cfg.skills.split(",")] if cfg.skills else list(every)
     if unknown := set(skills) - set(every):
         raise ValueError(f"unknown skill {unknown.pop()!r}; choose from: {', '.join(every)}")
-    torch.manual_seed(cfg.seed)
     self_test(policy, cfg)
     optimizer = make_optimizer(policy, cfg.learning_rate, cfg.embedding_learning_rate, weight_decay=cfg.weight_decay)
     start, memory, slow = 0, Memory(cfg.memory_size), {}

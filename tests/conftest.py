@@ -12,7 +12,7 @@ import torch
 torch.set_num_threads(1)
 
 from envs_examples import pocket
-from model import Sample, load_policy
+from model import Sample, Turn, load_policy
 from sandbox import Limits, Sandbox
 
 
@@ -57,18 +57,19 @@ def sandbox():
         yield box
 
 
-def drive(episodes, answer):
-    """Run episode generators without an engine: `answer(new_ids, budget)` plays the model. For single-role tests."""
-    results = []
-    for episode in episodes:
-        message = None
-        try:
-            while True:
-                request = episode.send(message)
-                message = answer(list(request.ids), request.budget)
-        except StopIteration as stop:
-            results.append(stop.value)
-    return results
+def drive(episode, sandbox, replies, policy):
+    """Run one episode without a model: `replies` are what it would have said. Environment calls are real."""
+    message, replies = None, iter(replies)
+    try:
+        while True:
+            request = episode.send(message)
+            if isinstance(request, Turn):
+                ids = policy.chat._encode(next(replies)) + [min(policy.chat.ends)]
+                message = ids[:request.budget], [0.0] * min(len(ids), request.budget)
+            else:
+                message = sandbox.run([request])[0]
+    except StopIteration as stop:
+        return stop.value
 
 
 def make_sample(policy, prompt, reply, role="agent", advantage=1.0, temperature=1.0, **more):

@@ -19,10 +19,10 @@ def talk(policy, s, texts, budget):
     return s
 
 
-def roll(policy, conversations, temperature=1.0, budget=12, slots=3):
+def roll(policy, conversations, temperature=1.0, budget=12, slots=3, seed=0):
     episodes = [talk(policy, Sample(temperature=temperature), texts, budget) for texts in conversations]
     with generating(policy):
-        return Engine(policy, slots=slots, prefill_tokens=64).run(episodes, temperature)
+        return Engine(policy, slots=slots, prefill_tokens=64).run(episodes, temperature, seed)
 
 
 def slow_logprobs(policy, s):
@@ -37,7 +37,6 @@ CONVERSATIONS = [["a"], ["door b", "door c"], ["floor 1 goal 2 " * 6, "ok", "aga
 
 @pytest.mark.parametrize("temperature", [1.0, 0.6])
 def test_logprobs_equal_one_unpadded_sequence_at_a_time(tiny, temperature):     # rl-07, rl-11
-    torch.manual_seed(1)
     samples = roll(tiny, CONVERSATIONS, temperature)
     again = token_logprobs(tiny, samples)
     for s, recomputed in zip(samples, again):
@@ -74,7 +73,6 @@ def test_other_architectures_sample_what_generate_samples(tiny_dir, tmp_path, fa
 
 
 def test_mask_covers_exactly_the_sampled_tokens(tiny):                          # rl-12
-    torch.manual_seed(0)
     for texts, s in zip(CONVERSATIONS, roll(tiny, CONVERSATIONS)):
         rest, pieces = list(zip(s.ids, s.mask)), []
         for n, text in enumerate(texts):                            # given text is masked, in full, in order
@@ -98,7 +96,7 @@ def test_every_turn_extends_the_last(tiny):                                     
             yield from s.say(tiny.chat.then(text) if n else tiny.chat.first(text), 6, tiny.chat.ends)
             seen.append(list(s.ids))
     with generating(tiny):
-        Engine(tiny).run([watch(Sample())], 1.0)
+        Engine(tiny).run([watch(Sample())], 1.0, 0)
     assert len(seen) == 3 and all(b[:len(a)] == a for a, b in zip(seen, seen[1:]))
 
 
@@ -130,7 +128,7 @@ def test_messages_cannot_forge_control_tokens(tiny):
 def test_temperature_is_part_of_the_log_probability(cases):                     # rl-07
     calc = cases["rl-07-temperature"]["input"]["calc"]
     torch.manual_seed(0)
-    tokens, logprobs = sample(torch.tensor([calc["logits"]] * 500), calc["T"])
+    tokens, logprobs = sample(torch.tensor([calc["logits"]] * 500), calc["T"], torch.rand(500))
     want = -math.log(1 + math.exp(-2 / 0.6))                        # of token 0; -0.0351
     assert want == pytest.approx(-0.0351, abs=1e-4)
     assert logprobs[tokens == 0].tolist() == pytest.approx([want] * int((tokens == 0).sum()), abs=1e-5)
@@ -139,17 +137,24 @@ def test_temperature_is_part_of_the_log_probability(cases):                     
 def test_sampling_is_not_truncated(cases):                                      # rl-08
     p = torch.tensor(cases["rl-08-top-p-support"]["input"]["calc"]["p"])
     torch.manual_seed(0)
-    tokens, logprobs = sample(p.log().expand(40_000, 3), 1.0)
+    tokens, logprobs = sample(p.log().expand(40_000, 3), 1.0, torch.rand(40_000))
     share = torch.bincount(tokens, minlength=3) / 40_000
     assert share.tolist() == pytest.approx(p.tolist(), abs=0.01)    # four standard errors
     assert logprobs.exp().tolist() == pytest.approx(p[tokens].tolist(), abs=1e-5)
+
+
+def test_samples_depend_on_seed_and_index_not_on_the_batch(tiny):
+    wide, narrow = (roll(tiny, CONVERSATIONS, slots=n) for n in (5, 1))
+    assert [s.ids for s in wide] == [s.ids for s in narrow]
+    assert [s.ids for s in roll(tiny, CONVERSATIONS, seed=1)] != [s.ids for s in wide]
+    assert roll(tiny, [["a"], ["a"]], budget=30)[0].ids != roll(tiny, [["a"], ["a"]], budget=30)[1].ids
 
 
 def test_engine_counts(tiny):
     """Prefilled tokens = prompt + observations + one carried token for each later turn; slots are refilled."""
     engine, texts = Engine(tiny, slots=2), ["one two", "three", "four"]
     with generating(tiny):
-        done = engine.run([talk(tiny, Sample(), texts, 3) for _ in range(5)], 1.0)
+        done = engine.run([talk(tiny, Sample(), texts, 3) for _ in range(5)], 1.0, 0)
     given = len(tiny.chat.first(texts[0])) + sum(len(tiny.chat.then(t)) for t in texts[1:])
     assert engine.stats["prefilled"] == 5 * (given + 2)
     assert engine.stats["generated"] == sum(sum(s.mask) for s in done)
