@@ -25,6 +25,7 @@ from pathlib import Path
 import torch
 import torch.nn.functional as F
 from peft import AutoPeftModelForCausalLM, LoraConfig, get_peft_model
+from peft.tuners.lora import LoraLayer
 from transformers import AutoModelForCausalLM, AutoTokenizer
 from transformers.utils import logging as transformers_logging
 
@@ -42,14 +43,8 @@ class Policy:
     chat: "Chat"
     is_pocket: bool
     max_context: int                                    # positions of the longest episode
-
-    @property
-    def device(self):
-        return next(self.model.parameters()).device
-
-    @property
-    def dtype(self):
-        return next(self.model.parameters()).dtype
+    device: torch.device
+    dtype: torch.dtype                                  # of the base weights
 
     def trainable(self):
         return {name: p for name, p in self.model.named_parameters() if p.requires_grad}
@@ -84,12 +79,7 @@ def load_policy(name, *, lora_rank=64, lora_alpha=128, train_embeddings=False, d
         base.enable_input_require_grads()               # else no gradient reaches adapters below frozen embeddings
     model.train()
     return Policy(model, Chat(tokenizer, base), getattr(base.config, "is_pocket", False),
-                  min(max_context, base.config.max_position_embeddings))
-
-def save_adapter(policy, directory: Path):
-    """PEFT's own format: loads in PEFT, vLLM and everything else that knows adapters."""
-    policy.model.save_pretrained(directory)
-    policy.chat.tokenizer.save_pretrained(directory)
+                  min(max_context, base.config.max_position_embeddings), base.device, base.dtype)
 
 # ------------------------------------------------------------------------------------------------------- chat tokens
 
@@ -169,8 +159,8 @@ class Sample:
 # ---------------------------------------------------------------------------------------------------------- rollouts
 
 class SlotCache:
-    """Keys and values of N slots, [N, kv heads, columns + 1, dim] a layer. Each row writes at its own positions; the
-    last column takes the writes of rows that are idle or padding."""
+    """Keys and values of N slots, [N, kv heads, columns + 1, dim] a layer. A forward pass concerns `rows` (slice or [B]),
+    writes columns `write` [B, Q] and sees columns < `end`; the last column takes the writes of idle rows and padding."""
     is_compileable = False
 
     def __init__(self, config, slots, columns, dtype, device):
@@ -178,10 +168,6 @@ class SlotCache:
         shape = (slots, config.num_key_value_heads, columns + 1, dim)
         self.keys, self.values = ([torch.zeros(shape, dtype=dtype, device=device)
                                    for _ in range(config.num_hidden_layers)] for _ in range(2))
-
-    def at(self, rows, write, end):
-        """The next forward pass concerns `rows` (slice or [B]), writes columns [B, Q] and sees columns < `end`."""
-        self.rows, self.write, self.end = rows, write, end
 
     def get_seq_length(self, layer_idx=0):
         return 0
@@ -297,7 +283,8 @@ class Engine:
             ids = torch.tensor([t + [0] * (width - len(t)) for t in todo])      # [B, Q], right-padded
             position = start[:, None] + torch.arange(width)
             write = torch.where(torch.arange(width) < count[:, None], position, self.columns)
-            self._forward(group, ids, position, write, torch.tensor(group), int((start + count).max()), count - 1)
+            self._forward(group, ids, position, write, torch.tensor(group, device=self.policy.device),
+                          int((start + count).max()), count - 1)
             self.stats["prefilled"] += int(count.sum())
             for row in group:
                 self.rows[row].length += len(self.rows[row].todo)
@@ -321,7 +308,7 @@ class Engine:
     def _forward(self, group, ids, position, write, rows, end, last):
         device = self.policy.device
         ids, position, write = ids.to(device), position.to(device), write.to(device)
-        self.cache.at(rows if isinstance(rows, slice) else rows.to(device), write, end)
+        self.cache.rows, self.cache.write, self.cache.end = rows, write, end
         mask = (torch.arange(end, device=device) <= position[..., None])[:, None]           # [B, 1, Q, end]
         hidden = self.body(input_ids=ids, position_ids=position, attention_mask=mask, use_cache=True,
                            cache=self.cache).last_hidden_state                              # [B, Q, hidden]
@@ -360,14 +347,11 @@ def generating(policy, reference=False):
 
     In fp32 the adapter is merged for speed, and the base weights are put back bit by bit; in bf16 merging would not be
     exact, so the adapter stays beside them."""
-    if reference:
-        with policy.model.disable_adapter():
+    if reference or policy.dtype != torch.float32:
+        with policy.model.disable_adapter() if reference else contextlib.nullcontext():
             yield
         return
-    if policy.dtype != torch.float32:
-        yield
-        return
-    layers = [m for m in policy.model.modules() if hasattr(m, "base_layer") and hasattr(m, "lora_A")]
+    layers = [m for m in policy.model.modules() if isinstance(m, LoraLayer)]
     originals = [layer.base_layer.weight.detach().clone() for layer in layers]
     policy.model.merge_adapter()
     try:
@@ -409,15 +393,13 @@ def microbatches(samples, tokens):
     return groups + [group] if group else groups
 
 def token_logprobs(policy, samples):
-    """Recomputed log-probabilities of the action tokens: a list of [N] tensors, one a sample. For checks and tests."""
-    base = policy.model.get_base_model()
+    """The plain way, for checks: the whole model, one sequence at a time. A list of [N] tensors, one a sample."""
     out = []
-    with torch.no_grad():
-        for s in samples:
-            ids, where, _, _, temperature = pack([s], policy.device)
-            hidden = base.get_decoder()(input_ids=ids[:, :-1], use_cache=False).last_hidden_state[where]
-            logp = _log_policy(base.get_output_embeddings(), hidden, temperature)
-            out.append(logp.gather(1, ids[:, 1:][where][:, None])[:, 0])
+    for s in samples:
+        ids, where, _, _, temperature = pack([s], policy.device)
+        with torch.no_grad():
+            logits = policy.model(input_ids=ids).logits[:, :-1][where].float()
+        out.append(F.log_softmax(logits / temperature[:, None], -1).gather(1, ids[:, 1:][where][:, None])[:, 0])
     return out
 
 def k3(reference, new):
@@ -440,14 +422,12 @@ def _loss_terms(policy, group, cfg, stats, want_reference):
         part = slice(at, at + HEAD_TOKENS)
         logp = _log_policy(head, hidden[part], temperature[part])               # [n, V]
         new = logp.gather(1, target[part, None])[:, 0]
-        log_ratio = (new - old[part]).clamp(-20, 20)
-        ratio, a = log_ratio.exp(), advantage[part]
+        ratio, a = (new - old[part]).clamp(-20, 20).exp(), advantage[part]
         clipped = ratio.clamp(1 - cfg.clip_low, 1 + cfg.clip_high)
         loss = -torch.minimum(ratio * a, clipped * a)                           # eq. 10
-        with torch.no_grad():
-            stats["tokens"] += len(new)
-            stats["gap"] += (new - old[part]).abs().sum().item()
-            stats["clipped"] += (ratio * a > clipped * a).sum().item()
+        stats["tokens"] += len(new)
+        stats["gap"] += (new - old[part]).abs().sum().item()
+        stats["clipped"] += (ratio * a > clipped * a).sum().item()
         if want_reference:
             with torch.no_grad(), policy.model.disable_adapter():
                 ref = _log_policy(head, hidden_ref[part], temperature[part])
@@ -512,16 +492,9 @@ def update(policy, optimizer, samples, cfg, accelerator, rng):
             "policy/kl_base": total["kl"] / max(1, total["kl_tokens"]),
             "policy/grad_norm": sum(norms) / max(1, len(norms))}
 
-def make_optimizer(policy, learning_rate, embedding_learning_rate, betas=(0.9, 0.98), weight_decay=0.0):
-    """AdamW; trained embeddings, where there are any, have a rate of their own."""
-    named = policy.trainable().items()
-    groups = [dict(params=[p for n, p in named if "embed" not in n], lr=learning_rate),
-              dict(params=[p for n, p in named if "embed" in n], lr=embedding_learning_rate)]
-    return torch.optim.AdamW([g for g in groups if g["params"]], betas=betas, weight_decay=weight_decay, eps=1e-5)
-
 def self_test(policy, cfg):
-    """Refuse to train when the arithmetic is off: sampled and recomputed log-probabilities must agree, and gradient must
-    reach every adapter. Raises RuntimeError with what is wrong."""
+    """Refuse to train when the arithmetic is off: log-probabilities as sampled, as trained and of the whole model must
+    agree, and gradient must reach every adapter. Raises RuntimeError with what is wrong."""
     samples = [Sample(temperature=0.7) for _ in range(3)]
 
     def talk(s, text):
@@ -530,15 +503,15 @@ def self_test(policy, cfg):
             yield from s.say(policy.chat.then("And now?"), 8, policy.chat.ends)
     with generating(policy):
         Engine(policy, slots=2).run([talk(s, "Count." * (5 * i + 1)) for i, s in enumerate(samples)], 0.7, 0)
-    for s, again in zip(samples, token_logprobs(policy, samples)):
-        was = torch.tensor([p for p, m in zip(s.logprobs, s.mask) if m], device=policy.device)
-        gap = (was - again).abs().max().item()
-        if gap > (1e-3 if policy.dtype == torch.float32 else 0.3):
-            raise RuntimeError(f"sampled and recomputed log-probabilities differ by {gap:.2g}: this model's head or "
-                               "attention does more than the engine knows about, so it cannot be trained here")
     for s in samples:
         s.advantage = 1.0
-    _loss_terms(policy, samples, cfg, collections.Counter(), False).backward()
+    stats = collections.Counter()
+    _loss_terms(policy, samples, cfg, stats, False).backward()
+    sampled = torch.tensor([p for s in samples for p, m in zip(s.logprobs, s.mask) if m], device=policy.device)
+    gap = max((sampled - torch.cat(token_logprobs(policy, samples))).abs().max().item(), stats["gap"] / stats["tokens"])
+    if gap > (1e-3 if policy.dtype == torch.float32 else 0.3):
+        raise RuntimeError(f"sampled and recomputed log-probabilities differ by {gap:.2g}: this model's head or attention "
+                           "does more than the engine knows about, so it cannot be trained here")
     dead = [n for n, p in policy.trainable().items() if "lora_B" in n and (p.grad is None or not p.grad.any())]
     policy.model.zero_grad(set_to_none=True)
     if dead:

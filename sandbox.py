@@ -7,24 +7,22 @@ forges a reward or kills its host, by accident or because it pays. So no line of
        \\_______________ one JSON line per call ________________/
 
 The *zygote* is a small trusted interpreter that has imported what programs may use. For every episode it forks a child
-(milliseconds, pages shared), and the child *seals* itself before it sees the program: descriptors closed, user dropped,
-memory and processor time limited, and a seccomp filter under which it can compute and use the socket it already has,
-and nothing else: no files, no network, no processes, no new machine code. The trainer waits for one line per call, with
-a deadline for the whole call, and checks type, size and finiteness of everything in it.
+(milliseconds, pages shared), which *seals* itself before it sees the program: descriptors closed, user dropped, memory
+and processor time limited, and a seccomp filter under which it can compute and use the socket it already has, and
+nothing else: no files, network, processes or new machine code. The trainer waits for one line per call, with a deadline
+for the whole call, and checks type, size and finiteness of everything in it.
 
 Covered: crashes, endless loops, memory and output floods, exits, forged or unsolicited replies, reading files or the
 environment, writing, network, starting or signalling processes, leftovers after a kill. Not covered: a kernel bug that
-can be reached through the allowed system calls, timing side channels, and a program that lies about its own reward. The
-answers to the last are the admission check below and the regret itself. Without seccomp (not Linux, or forbidden) the
-sandbox refuses to start unless `allow_weak=True`.
-
-Admission (`Sandbox.check`) asks that a program loads, keeps the contract of README, gives the same episode for the same
-seed in two processes with different hash seeds, ends within its turn limit, and is not won by nonsense.
+can be reached through the allowed calls, timing side channels, and a program that lies about its own reward; against the
+last there are the admission check below and the regret itself. Without seccomp the sandbox refuses to start unless
+`allow_weak=True`. Admission (`Sandbox.check`) asks that a program loads, keeps README's contract, gives the same episode
+for the same seed in two processes with different hash seeds, ends within its turn limit, and is not won by nonsense.
 
     python sandbox.py FILE [--json]     shows the verdict; exit 0 admitted, 1 refused, 2 usage
 """
-import argparse, collections, contextlib, ctypes, dataclasses, errno, gc, importlib.util, inspect, io, itertools, json, os, platform, re
-import resource, secrets, selectors, signal, socket, struct, subprocess, sys, time, types
+import argparse, collections, contextlib, ctypes, dataclasses, errno, gc, importlib.util, inspect, io, itertools, json, os
+import platform, re, resource, secrets, selectors, signal, socket, struct, subprocess, sys, time, types
 from pathlib import Path
 
 # ================================================================================ inside the sealed process
@@ -32,11 +30,10 @@ from pathlib import Path
 SYSCALLS = dict(
     read=(0, 63), write=(1, 64), readv=(19, 65), writev=(20, 66), close=(3, 57), fstat=(5, 80), lseek=(8, 62),
     mmap=(9, 222), mprotect=(10, 226), munmap=(11, 215), brk=(12, 214), mremap=(25, 216), madvise=(28, 233),
-    rt_sigaction=(13, 134), rt_sigprocmask=(14, 135), rt_sigreturn=(15, 139), sigaltstack=(131, 132),
-    sched_yield=(24, 124), nanosleep=(35, 101), clock_nanosleep=(230, 115), clock_gettime=(228, 113), futex=(202, 98),
-    clock_getres=(229, 114), gettimeofday=(96, 169), getrusage=(98, 165), getpid=(39, 172), gettid=(186, 178),
-    getuid=(102, 174), geteuid=(107, 175), getgid=(104, 176), getegid=(108, 177), getrandom=(318, 278),
-    exit=(60, 93), exit_group=(231, 94), restart_syscall=(219, 128), rseq=(334, 293), membarrier=(324, 283))
+    rt_sigaction=(13, 134), rt_sigprocmask=(14, 135), rt_sigreturn=(15, 139), sigaltstack=(131, 132), futex=(202, 98),
+    sched_yield=(24, 124), nanosleep=(35, 101), clock_nanosleep=(230, 115), clock_gettime=(228, 113), getpid=(39, 172),
+    clock_getres=(229, 114), gettimeofday=(96, 169), gettid=(186, 178), getrandom=(318, 278), exit=(60, 93),
+    exit_group=(231, 94), restart_syscall=(219, 128), rseq=(334, 293))
 ARCHITECTURES = {"x86_64": (0, 0xC000003E), "aarch64": (1, 0xC00000B7)}     # column above, AUDIT_ARCH constant
 CLONE3 = 435                                            # must answer ENOSYS, so that libc falls back to the refused clone
 
@@ -92,10 +89,9 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, Callable, Dict, Iterable, List, Literal, Optional, Sequence, Set, Tuple, Union
 """                                                     # names that programs commonly use without importing them
-PRELOAD = """import abc, array, base64, cmath, colorsys, contextlib, csv, decimal, difflib, fractions, graphlib, hashlib, html
-import inspect, io, numbers, pprint, queue, secrets, struct, traceback, unicodedata, uuid, weakref, zlib, _strptime
-import encodings.ascii, encodings.latin_1, encodings.utf_16, encodings.utf_32, encodings.idna, encodings.punycode
-import encodings.unicode_escape
+PRELOAD = """import abc, array, base64, cmath, colorsys, contextlib, csv, decimal, difflib, fractions, graphlib, hashlib
+import html, inspect, io, numbers, pprint, queue, secrets, struct, traceback, unicodedata, uuid, weakref, zlib, _strptime
+from encodings import ascii, latin_1, utf_16, utf_32, idna, punycode, unicode_escape
 """                                                     # what they may import; nothing can be once the files are gone
 
 def load_program(code, max_turns, namespace):
@@ -103,14 +99,11 @@ def load_program(code, max_turns, namespace):
     module = sys.modules["env"] = types.ModuleType("env")           # dataclasses and enums look their module up
     module.__dict__.update(namespace)
     exec(compile(code, "<env>", "exec"), module.__dict__)
-    classes = [v for k, v in module.__dict__.items() if isinstance(v, type) and k.endswith("Env") and v.__module__ == "env"]
-    if not classes:
-        raise TypeError("the program defines no class whose name ends in Env")
-    takes = "max_turns" in inspect.signature(classes[-1]).parameters
-    env = classes[-1](**({"max_turns": max_turns} if takes else {}))
-    for name in ("reset", "step"):
-        if not callable(getattr(env, name, None)):
-            raise TypeError(f"class {classes[-1].__name__} has no method {name}")
+    cls = next((v for k, v in reversed(module.__dict__.items())
+                if isinstance(v, type) and k.endswith("Env") and v.__module__ == "env"), None)
+    if not all(callable(getattr(cls, name, None)) for name in ("reset", "step")):
+        raise TypeError("the program must define a class whose name ends in Env, with the methods reset and step")
+    env = cls(**({"max_turns": max_turns} if "max_turns" in inspect.signature(cls).parameters else {}))
     turns, level, skill = (getattr(env, name, None) for name in ("max_turns", "LEVEL", "skill"))
     return env, dict(max_turns=max(1, min(turns, max_turns)) if type(turns) is int else max_turns,
                      level=level if type(level) is int else None, skill=skill if type(skill) is str else None,
@@ -119,7 +112,8 @@ def load_program(code, max_turns, namespace):
 
 def serve(channel, namespace, layers):
     """Answer calls on `channel` until it closes. The first is a reset, which brings the program."""
-    readline, write, flush, loads, encode = channel.readline, channel.write, channel.flush, json.loads, json.JSONEncoder().encode
+    loads, encode = json.loads, json.JSONEncoder().encode           # bound here: the program may patch what it finds
+    readline, write, flush = channel.readline, channel.write, channel.flush
     env, phase = None, "load"
 
     def plain(value):                                   # numpy scalars and one-element arrays become Python numbers
@@ -190,9 +184,8 @@ def zygote(memory_mb, cpu_seconds, numpy_path):
                     os.setsid()
                     os.nice(5)
                     signal.signal(signal.SIGPIPE, signal.SIG_IGN)
-                    channel = open(3, "r+b", buffering=0)
-                    channel = io.BufferedRWPair(channel, channel)
-                    serve(channel, namespace, " ".join(seal(size, cpu_seconds)))
+                    raw = open(3, "r+b", buffering=0)
+                    serve(io.BufferedRWPair(raw, raw), namespace, " ".join(seal(size, cpu_seconds)))
                 finally:
                     os._exit(70)
             os.close(fds[0])

@@ -32,7 +32,7 @@ import regret
 from agent import PROGRAM_HINT, evaluate, load_suite, play, solve_rates
 from designer import SKILLS, Design, Memory, design, load_corpus, load_pool, write_hints
 from envs_examples import pocket
-from model import load_policy, make_optimizer, save_adapter, self_test, update
+from model import load_policy, self_test, update
 from sandbox import Limits, Sandbox
 
 HERE = Path(__file__).parent
@@ -77,8 +77,7 @@ class Config:
     max_turns: int = flag(25, "turns offered to a program; it may choose fewer")
     slots: int = flag(64, "episodes decoded at once")
     # the update
-    learning_rate: float = flag(7e-4, "of the LoRA weights")
-    embedding_learning_rate: float = flag(7e-4, "of the embeddings, where they are trained")
+    learning_rate: float = flag(7e-4, "of AdamW")
     train_embeddings: bool = flag(True, "train the token embeddings too (the pocket model needs it)")
     lora_rank: int = flag(64, "rank of the adapter")
     lora_alpha: int = flag(128, "scale of the adapter, times its rank")
@@ -138,11 +137,11 @@ def parse_config(argv=None) -> Config:
 # ------------------------------------------------------------------------------------------------------ the loop
 
 def train(cfg, accelerator, out, policy, optimizer, sandbox, documents, pool, skills, suite, start, memory, slow):
-    rank, world, cut_steps = accelerator.process_index, accelerator.num_processes, 0
+    rank, world = accelerator.process_index, accelerator.num_processes
     E, G, K = cfg.designs_per_step, cfg.plays_per_arm, cfg.regenerate_every
     mine = range(rank, E, world)                # the environments of this process
     for step in range(start, cfg.steps):
-        clock, opening, closing = Clock(), step % K == 0, step % K == K - 1 or step == cfg.steps - 1
+        metrics, opening, closing = {}, step % K == 0, step % K == K - 1 or step == cfg.steps - 1
         shared, own = random.Random(f"{cfg.seed}/{step}"), random.Random(f"{cfg.seed}/{step}/{rank}")
 
         if opening and pool:
@@ -150,15 +149,15 @@ def train(cfg, accelerator, out, policy, optimizer, sandbox, documents, pool, sk
             designs = [Design(skill, code=code) for code, skill in (chosen[i] for i in mine)]
         elif opening:
             active = shared.sample(skills, min(cfg.skills_active or len(skills), len(skills)))
-            with clock("design"):                                                                               # eq. 1
+            with timed("design", metrics):    # eq. 1
                 designs = design(policy, memory, documents, [active[i % len(active)] for i in mine],
                                  cfg.designer_temperature, cfg.designer_tokens, own, cfg.slots, not cfg.train_designer)
-            with clock("check"):
+            with timed("check", metrics):
                 check(designs, sandbox, cfg)
-            with clock("hint"):                                                                                 # eq. 2
+            with timed("hint", metrics):    # eq. 2
                 give_hints(designs, policy, cfg, own)
 
-        with clock("play"):                                                                                 # eqs. 3, 4
+        with timed("play", metrics):    # eqs. 3, 4
             seeds = [[shared.randrange(10 ** 6) for _ in range(G)] for _ in range(E)]           # [E, G], both arms
             live = [(d, seeds[i]) for d, i in zip(designs, mine) if not d.refusal]
             jobs = [(d, False, s) for d, row in live for s in row]
@@ -170,41 +169,25 @@ def train(cfg, accelerator, out, policy, optimizer, sandbox, documents, pool, sk
             d.now = [p for hinted, p in group if not hinted], [p for hinted, p in group if hinted]
             if opening:
                 d.plain, d.hinted = d.now
-            score(d, opening)                                                                                   # eq. 5
+            score(d, opening)    # eq. 5
 
-        samples = [sample for d in designs for sample in agent_samples(d, cfg)]                                 # eq. 8
+        samples = [sample for d in designs for sample in agent_samples(d, cfg)]    # eq. 8
         records = gather_object([record(d, i, step - step % K) for d, i in zip(designs, mine)])
         records.sort(key=lambda r: r["index"])
         if closing and not pool:
-            rewards = reward_designs(records, slow, cfg)                                                     # eqs. 6, 7
-            advantages = regret.designer_advantages(rewards, [r["skill"] for r in records])                     # eq. 9
+            rewards = reward_designs(records, slow, cfg)    # eqs. 6, 7
+            advantages = regret.designer_advantages(rewards, [r["skill"] for r in records])    # eq. 9
             weight = regret.role_scale(len(records), sum(gather_object([len(samples)])), K)
             for d, i in zip(designs, mine):
                 d.reward, d.sample.advantage, d.sample.weight = rewards[i], advantages[i], weight
             if cfg.train_designer:
                 samples += [d.sample for d in designs]
-        with clock("update"):                                                                          # eqs. 10, 11, 12
-            metrics = update(policy, optimizer, samples, cfg, accelerator, own)
+        with timed("update", metrics):    # eqs. 10, 11, 12
+            metrics |= update(policy, optimizer, samples, cfg, accelerator, own)
         if closing and not pool:
             memory.extend(records)
 
-        everyone = gather_object([episode_record(p, i, hinted) for d, i in zip(designs, mine)
-                                  for hinted, arm in enumerate(d.now) for p in arm])
-        metrics |= summarize(records, everyone, metrics, memory)
-        metrics |= {"tokens/generated": tokens["generated"], "tokens/prefilled": tokens["prefilled"]}
-        if cfg.eval_every and ((step + 1) % cfg.eval_every == 0 or step == cfg.steps - 1):
-            with clock("eval"):
-                metrics |= held_out(policy, sandbox, suite, cfg, accelerator)
-        metrics |= clock.seconds
-        metrics["tokens/per_second"] = tokens["generated"] / clock.seconds["time/play"]
-        if accelerator.is_main_process:
-            log(out, step, metrics, records if closing else [], everyone)
-            if cfg.sample_every and step % cfg.sample_every == 0:
-                print_pair(designs)
-            cut_steps = cut_steps + 1 if metrics["agent/truncated_frac"] > 0.9 else 0
-            if cut_steps == 3:
-                print("WARNING: for three steps nearly every reply was cut at its token budget; raise --turn_tokens")
-        accelerator.log(metrics, step=step)
+        watch(step, cfg, accelerator, out, policy, sandbox, suite, designs, records, memory, metrics, tokens, closing)
         if closing and (step + 1 == cfg.steps or (step + 1) // cfg.save_every > (step + 1 - K) // cfg.save_every):
             save_checkpoint(accelerator, out, policy, optimizer, step + 1, memory, slow)
 
@@ -276,11 +259,31 @@ def episode_record(p, index, hinted):
                 hint=p.hint, leaks=p.value == 1 and bool(p.hint) and regret.hint_leaks(p.hint, p.actions), error=p.error,
                 rewards=p.rewards, actions=p.actions, messages=p.messages)
 
+def watch(step, cfg, accelerator, out, policy, sandbox, suite, designs, records, memory, metrics, tokens, closing):
+    """Everything that a step leaves for its reader: metrics, files, a line, a pair of plays, and every so often an evaluation."""
+    mine = range(accelerator.process_index, cfg.designs_per_step, accelerator.num_processes)
+    episodes = gather_object([episode_record(p, i, hinted) for d, i in zip(designs, mine)
+                              for hinted, arm in enumerate(d.now) for p in arm])
+    tokens = sum(map(collections.Counter, gather_object([dict(tokens)])), collections.Counter())
+    metrics |= summarize(records, episodes, memory)
+    metrics |= {"tokens/generated": tokens["generated"], "tokens/prefilled": tokens["prefilled"],
+                "tokens/per_second": tokens["generated"] / metrics["time/play"]}
+    if cfg.eval_every and ((step + 1) % cfg.eval_every == 0 or step == cfg.steps - 1):
+        with timed("eval", metrics):
+            metrics |= held_out(policy, sandbox, suite, cfg, accelerator)
+    if accelerator.is_main_process:
+        log(out, step, metrics, records if closing else [], episodes)
+        if cfg.sample_every and step % cfg.sample_every == 0:
+            print_pair(designs)
+        if step > 1 and all(row["agent/truncated_frac"] > 0.9 for row in regret.read_metrics(out)[-3:]):
+            print("WARNING: for three steps nearly every reply was cut at its token budget; raise --turn_tokens")
+    accelerator.log(metrics, step=step)
+
 def average(values):
     values = [v for v in values if v is not None]
     return statistics.fmean(values) if values else None
 
-def summarize(records, episodes, metrics, memory):
+def summarize(records, episodes, memory):
     plain, hinted = ([e for e in episodes if e["hinted"] == arm] for arm in (False, True))
     groups = collections.defaultdict(list)
     for e in episodes:
@@ -313,17 +316,11 @@ def held_out(policy, sandbox, suite, cfg, accelerator):
             metrics["eval/solve_rate" + suffix if level == "all" else f"eval/{name}/{level}" + suffix] = rate
     return metrics
 
-class Clock:
-    """Seconds spent in each phase of a step."""
-
-    def __init__(self):
-        self.seconds = {}
-
-    @contextlib.contextmanager
-    def __call__(self, phase):
-        begin = time.perf_counter()
-        yield
-        self.seconds[f"time/{phase}"] = time.perf_counter() - begin
+@contextlib.contextmanager
+def timed(phase, metrics):
+    begin = time.perf_counter()
+    yield
+    metrics[f"time/{phase}"] = time.perf_counter() - begin
 
 def log(out, step, metrics, records, episodes):
     """Append the metrics, write environments and episodes, print one line."""
@@ -372,7 +369,8 @@ def save_checkpoint(accelerator, out, policy, optimizer, step, memory, slow):
         new.mkdir()
         torch.save(dict(step=step, adapter=get_peft_model_state_dict(policy.model), optimizer=optimizer.state_dict(),
                         memory=list(memory.entries), slow=slow), new / "state.pt")
-        save_adapter(policy, out / "adapter")
+        for part in (policy.model, policy.chat.tokenizer):         # PEFT's own format
+            part.save_pretrained(out / "adapter")
         (new / "complete").write_text(str(step))
         shutil.rmtree(old, ignore_errors=True)
         if now.exists():
@@ -435,7 +433,8 @@ def run(cfg, accelerator, out):
     if unknown := set(skills) - set(every):
         raise ValueError(f"unknown skill {unknown.pop()!r}; choose from: {', '.join(every)}")
     self_test(policy, cfg)
-    optimizer = make_optimizer(policy, cfg.learning_rate, cfg.embedding_learning_rate, weight_decay=cfg.weight_decay)
+    optimizer = torch.optim.AdamW(policy.trainable().values(), lr=cfg.learning_rate, betas=(0.9, 0.98), eps=1e-5,
+                                  weight_decay=cfg.weight_decay)
     start, memory, slow = 0, Memory(cfg.memory_size), {}
     if cfg.resume and (state := load_checkpoint(out)):
         set_peft_model_state_dict(policy.model, state["adapter"])

@@ -94,3 +94,7 @@ def settings(**changes):
     base = dict(clip_low=0.2, clip_high=0.28, kl_coef=0.0, explore_coef=0.0, anchor_coef=0.0, max_grad_norm=1e9,
                 minibatches=1, microbatch_tokens=4096, train_on_cut=False)
     return types.SimpleNamespace(**base | changes)
+
+
+def adam(policy, rate):
+    return torch.optim.AdamW(policy.trainable().values(), lr=rate)

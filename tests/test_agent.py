@@ -2,11 +2,11 @@
 import random
 
 import pytest
-from conftest import OneProcess, drive, settings
+from conftest import OneProcess, adam, drive, settings
 
 import regret
 from agent import PROGRAM_HINT, episode, evaluate, load_suite, play, solve_rates
-from model import load_policy, make_optimizer, token_logprobs, update
+from model import load_policy, token_logprobs, update
 
 GAME = '''
 class EchoEnv:
@@ -105,13 +105,13 @@ class TwoArmEnv:
     for s, a in zip(samples, regret.group_advantages(values)):
         s.advantage = a
     won = samples[values.index(1.0)]
-    update(policy, make_optimizer(policy, 1e-3, 1e-3), samples, settings(), OneProcess, random)
+    update(policy, adam(policy, 1e-3), samples, settings(), OneProcess, random)
     assert token_logprobs(policy, [won])[0].sum().item() > sum(won.logprobs) + 0.05
     # a group of equal returns changes nothing
     flat, before = [s for s, v in zip(samples, values) if v == 0], {n: p.clone() for n, p in policy.trainable().items()}
     for s, a in zip(flat, regret.group_advantages([0.0] * len(flat))):
         s.advantage = a
-    update(policy, make_optimizer(policy, 1e-3, 1e-3), flat, settings(), OneProcess, random)
+    update(policy, adam(policy, 1e-3), flat, settings(), OneProcess, random)
     assert all(torch.equal(p, before[n]) for n, p in policy.trainable().items())
 
 

@@ -4,10 +4,10 @@ import math, random
 import pytest
 import torch
 import torch.nn.functional as F
-from conftest import OneProcess, make_sample, settings
+from conftest import OneProcess, adam, make_sample, settings
 from transformers import LlamaConfig, LlamaForCausalLM, Qwen3MoeConfig, Qwen3MoeForCausalLM
 
-from model import (Chat, Engine, Sample, _loss_terms, generating, k3, load_policy, make_optimizer, microbatches, sample,
+from model import (Chat, Engine, Sample, _loss_terms, generating, k3, load_policy, microbatches, sample,
                    self_test, token_logprobs, update)
 
 
@@ -38,8 +38,7 @@ CONVERSATIONS = [["a"], ["door b", "door c"], ["floor 1 goal 2 " * 6, "ok", "aga
 @pytest.mark.parametrize("temperature", [1.0, 0.6])
 def test_logprobs_equal_one_unpadded_sequence_at_a_time(tiny, temperature):     # rl-07, rl-11
     samples = roll(tiny, CONVERSATIONS, temperature)
-    again = token_logprobs(tiny, samples)
-    for s, recomputed in zip(samples, again):
+    for s, recomputed in zip(samples, token_logprobs(tiny, samples)):
         want = slow_logprobs(tiny, s)
         assert [p for p, m in zip(s.logprobs, s.mask) if m] == pytest.approx(want, abs=1e-4)
         assert recomputed.tolist() == pytest.approx(want, abs=1e-4)
@@ -314,7 +313,7 @@ def test_adapters_learn_and_the_base_does_not(tiny_dir, checkpointing):         
     self_test(policy, settings())
     before = {n: p.clone() for n, p in policy.model.named_parameters()}
     samples = [make_sample(policy, "door a", "\\boxed{up}", advantage=1.0), make_sample(policy, "door a", "\\boxed{left}", advantage=-1.0)]
-    optimizer = make_optimizer(policy, 1e-2, 1e-2)
+    optimizer = adam(policy, 1e-2)
     update(policy, optimizer, list(samples), settings(), OneProcess, random)
     for _ in range(3):                                              # generation merges and unmerges in between
         roll(policy, [["door a"]])
@@ -336,11 +335,23 @@ def test_self_test_finds_dead_adapters(tiny):
         self_test(tiny, settings())
 
 
+def test_self_test_finds_models_that_scale_their_logits(tiny):
+    real = tiny.model.get_base_model().forward
+
+    def scaled(*args, **more):
+        out = real(*args, **more)
+        out.logits = out.logits * 2
+        return out
+    tiny.model.get_base_model().forward = scaled
+    with pytest.raises(RuntimeError, match="log-probabilities differ"):
+        self_test(tiny, settings())
+
+
 def test_reference_is_the_start_even_from_a_trained_adapter(tiny_dir, tmp_path):        # rl-14
-    from model import save_adapter
     policy = load_policy(str(tiny_dir), lora_rank=4, lora_alpha=8)
     perturb(policy)
-    save_adapter(policy, tmp_path / "adapter")
+    for part in (policy.model, policy.chat.tokenizer):
+        part.save_pretrained(tmp_path / "adapter")
     again = load_policy(str(tmp_path / "adapter"), lora_rank=2, lora_alpha=4)
     s = make_sample(policy, "door a", "\\boxed{up}")
     assert slow_logprobs(again, s) == pytest.approx(slow_logprobs(policy, s), abs=1e-4)      # it starts where that ended
@@ -352,7 +363,7 @@ def test_embeddings_stay_tied(tiny_dir):
     policy = load_policy(str(tiny_dir), lora_rank=2, lora_alpha=2, train_embeddings=True)
     base = policy.model.get_base_model()
     s = make_sample(policy, "door a", "\\boxed{up}")
-    update(policy, make_optimizer(policy, 1e-3, 1e-2), [s], settings(), OneProcess, random)
+    update(policy, adam(policy, 1e-3), [s], settings(), OneProcess, random)
     inside, head = base.get_decoder().embed_tokens.modules_to_save["default"], base.get_output_embeddings().modules_to_save["default"]
     assert torch.equal(inside.weight, head.weight)
     with policy.model.disable_adapter():                            # and the reference keeps the old ones
