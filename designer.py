@@ -129,8 +129,8 @@ def extract_code(reply: str) -> str:
     """The program in a reply: the longest fenced block that parses, one that defines an environment first.
 
     Thinking is removed first; fences may be ``` or ~~~, indented, of any language name; a fence inside a string does not
-    end a block; a block whose end is missing counts if it parses and its last line is whole. Without any fence the whole reply is taken, if it is a
-    program. Raises NoProgram."""
+    end a block; a block whose end is missing counts if it parses and its last line is whole. Without any fence the whole
+    reply is taken, if it is a program. Raises NoProgram."""
     text = strip_thinking(reply).replace("\r\n", "\n")
     if not text.strip():
         raise NoProgram("the reply ends inside its thinking" if reply.strip() else "the reply is empty")
@@ -202,9 +202,9 @@ def design(policy, memory, documents, skills, temperature, max_tokens, rng, slot
         else:
             prompt = designer_prompt(skill, document, good, bad)
         designs.append(Design(skill, index, prompt))
+    asked = [_ask(policy, d.prompt, temperature, max_tokens) for d in designs]
     with generating(policy, reference):
-        replies = Engine(policy, slots).run([_ask(policy, d.prompt, temperature, max_tokens) for d in designs], temperature,
-                                               rng.random())
+        replies = Engine(policy, slots).run(asked, temperature, rng.random())
     for d, (d.sample, d.reply) in zip(designs, replies):
         try:
             d.code = extract_code(d.reply + "\n" * (not d.sample.cut))        # a finished reply ends its line
@@ -214,9 +214,9 @@ def design(policy, memory, documents, skills, temperature, max_tokens, rng, slot
 
 def write_hints(policy, designs, temperature, max_tokens, rng, slots=64):
     """Eq. 2: the policy reads each program and writes its hint. An empty reply gives no hint."""
-    prompts = [HINT_PROMPT.format(code=d.code) for d in designs]
+    asked = [_ask(policy, HINT_PROMPT.format(code=d.code), temperature, max_tokens) for d in designs]
     with generating(policy):
-        replies = Engine(policy, slots).run([_ask(policy, p, temperature, max_tokens) for p in prompts], temperature, rng.random())
+        replies = Engine(policy, slots).run(asked, temperature, rng.random())
     for d, (_, reply) in zip(designs, replies):
         d.hint = strip_thinking(reply).strip()[:2000] or None
 

@@ -104,9 +104,9 @@ def load_program(code, max_turns, namespace):
     if not all(callable(getattr(cls, name, None)) for name in ("reset", "step")):
         raise TypeError("the program must define a class whose name ends in Env, with the methods reset and step")
     env = cls(**({"max_turns": max_turns} if "max_turns" in inspect.signature(cls).parameters else {}))
-    turns, level, skill = (getattr(env, name, None) for name in ("max_turns", "LEVEL", "skill"))
+    turns, level = getattr(env, "max_turns", None), getattr(env, "LEVEL", None)
     return env, dict(max_turns=max(1, min(turns, max_turns)) if type(turns) is int else max_turns,
-                     level=level if type(level) is int else None, skill=skill if type(skill) is str else None,
+                     level=level if type(level) is int else None,
                      tools=json.dumps(env.get_tools()) if hasattr(env, "get_tools") else None,
                      hint=callable(getattr(env, "hint", None)))
 
@@ -228,7 +228,7 @@ class Limits:
 
 _STRINGS = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"')
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff]")
-_FACTS = dict(max_turns=int, level=(int, type(None)), skill=(str, type(None)), tools=(str, type(None)), hint=bool, layers=str)
+_FACTS = dict(max_turns=int, level=(int, type(None)), tools=(str, type(None)), hint=bool, layers=str)
 
 def clean(text: str) -> str:
     """Valid, printable Unicode: lone surrogates become U+FFFD; control and bidirectional override characters go."""
@@ -484,7 +484,6 @@ class Verdict:
     max_turns: int = 0
     layers: tuple = ()
     level: int = None                                   # the program's own LEVEL, if it states one
-    skill: str = None
     has_hint: bool = False
     constant: bool = False                              # every seed gave the same episode
 
@@ -517,7 +516,7 @@ def _judge(sandbox, envs, plays, seeds):
         failures += [Failure("trivial", f"a player that knows nothing ('{winners[0]}') is rewarded on every seed")]
     babble = [episode["babble", seed, 0] for seed in seeds]
     return Verdict(not failures, failures, facts["max_turns"], sandbox.layers, facts["level"],
-                   clean(facts["skill"])[:60] if facts["skill"] else None, facts["hint"], all(e == babble[0] for e in babble))
+                   facts["hint"], all(e == babble[0] for e in babble))
 
 def _explain(error):
     """The Failure that an EnvError stands for."""

@@ -18,7 +18,7 @@ would have drawn. Designs are renewed every K = `regenerate_every` steps: the re
 window, when both arms are played by the same agent, the solve rate over all of it, and the designer learns at its end.
 Left out: sharded base weights, asynchronous rollouts, value models.
 """
-import collections, contextlib, dataclasses, datetime, difflib, json, math, os, random, shutil, statistics, sys, time
+import collections, contextlib, dataclasses, datetime, difflib, json, math, random, shutil, statistics, sys, time
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -102,10 +102,10 @@ class Config:
     allow_weak_sandbox: bool = flag(False, "run although the kernel offers no seccomp filter: only for trusted programs")
 
 _REAL = dict(hint="policy", train_on_hinted=False, train_on_cut=False, max_grad_norm=1.0, microbatch_tokens=16_384,
-             skills_active=3, memory_size=200, temperature=0.6,
-             designer_temperature=0.6, train_embeddings=False, learning_rate=2e-5, lora_rank=32, lora_alpha=64,
-             explore_coef=0.0, anchor_coef=0.0, minibatches=1, weight_decay=0.1, max_context=8192, slots=16,
-             eval_suite=str(HERE / "envs_examples/games"), eval_plays=4, sample_every=5, save_every=5)
+             skills_active=3, memory_size=200, temperature=0.6, designer_temperature=0.6, train_embeddings=False,
+             learning_rate=2e-5, lora_rank=32, lora_alpha=64, explore_coef=0.0, anchor_coef=0.0, minibatches=1,
+             weight_decay=0.1, max_context=8192, slots=16, eval_suite=str(HERE / "envs_examples/games"), eval_plays=4,
+             sample_every=5, save_every=5)
 RECIPES = {
     "pocket": {},
     "small": dict(_REAL, steps=100, designs_per_step=4, plays_per_arm=4, designer_tokens=1500, turn_tokens=256,
@@ -149,15 +149,15 @@ def train(cfg, accelerator, out, policy, optimizer, sandbox, documents, pool, sk
             designs = [Design(skill, code=code) for code, skill in (chosen[i] for i in mine)]
         elif opening:
             active = shared.sample(skills, min(cfg.skills_active or len(skills), len(skills)))
-            with timed("design", metrics):    # eq. 1
+            with timed("design", metrics):  # eq. 1
                 designs = design(policy, memory, documents, [active[i % len(active)] for i in mine],
                                  cfg.designer_temperature, cfg.designer_tokens, own, cfg.slots, not cfg.train_designer)
             with timed("check", metrics):
                 check(designs, sandbox, cfg)
-            with timed("hint", metrics):    # eq. 2
+            with timed("hint", metrics):  # eq. 2
                 give_hints(designs, policy, cfg, own)
 
-        with timed("play", metrics):    # eqs. 3, 4
+        with timed("play", metrics):  # eqs. 3, 4
             seeds = [[shared.randrange(10 ** 6) for _ in range(G)] for _ in range(E)]           # [E, G], both arms
             live = [(d, seeds[i]) for d, i in zip(designs, mine) if not d.refusal]
             jobs = [(d, False, s) for d, row in live for s in row]
@@ -169,20 +169,20 @@ def train(cfg, accelerator, out, policy, optimizer, sandbox, documents, pool, sk
             d.now = [p for hinted, p in group if not hinted], [p for hinted, p in group if hinted]
             if opening:
                 d.plain, d.hinted = d.now
-            score(d, opening)    # eq. 5
+            score(d, opening)  # eq. 5
 
-        samples = [sample for d in designs for sample in agent_samples(d, cfg)]    # eq. 8
+        samples = [sample for d in designs for sample in agent_samples(d, cfg)]  # eq. 8
         records = gather_object([record(d, i, step - step % K) for d, i in zip(designs, mine)])
         records.sort(key=lambda r: r["index"])
         if closing and not pool:
-            rewards = reward_designs(records, slow, cfg)    # eqs. 6, 7
-            advantages = regret.designer_advantages(rewards, [r["skill"] for r in records])    # eq. 9
+            rewards = reward_designs(records, slow, cfg)  # eqs. 6, 7
+            advantages = regret.designer_advantages(rewards, [r["skill"] for r in records])  # eq. 9
             weight = regret.role_scale(len(records), sum(gather_object([len(samples)])), K)
             for d, i in zip(designs, mine):
                 d.reward, d.sample.advantage, d.sample.weight = rewards[i], advantages[i], weight
             if cfg.train_designer:
                 samples += [d.sample for d in designs]
-        with timed("update", metrics):    # eqs. 10, 11, 12
+        with timed("update", metrics):  # eqs. 10, 11, 12
             metrics |= update(policy, optimizer, samples, cfg, accelerator, own)
         if closing and not pool:
             memory.extend(records)
@@ -260,7 +260,7 @@ def episode_record(p, index, hinted):
                 rewards=p.rewards, actions=p.actions, messages=p.messages)
 
 def watch(step, cfg, accelerator, out, policy, sandbox, suite, designs, records, memory, metrics, tokens, closing):
-    """Everything that a step leaves for its reader: metrics, files, a line, a pair of plays, and every so often an evaluation."""
+    """What a step leaves for its reader: metrics, files, a line, and every so often a pair of plays and an evaluation."""
     mine = range(accelerator.process_index, cfg.designs_per_step, accelerator.num_processes)
     episodes = gather_object([episode_record(p, i, hinted) for d, i in zip(designs, mine)
                               for hinted, arm in enumerate(d.now) for p in arm])
@@ -279,31 +279,30 @@ def watch(step, cfg, accelerator, out, policy, sandbox, suite, designs, records,
             print("WARNING: for three steps nearly every reply was cut at its token budget; raise --turn_tokens")
     accelerator.log(metrics, step=step)
 
-def average(values):
-    values = [v for v in values if v is not None]
-    return statistics.fmean(values) if values else None
-
 def summarize(records, episodes, memory):
+    def average(values):
+        values = [v for v in values if v is not None]
+        return statistics.fmean(values) if values else None
     plain, hinted = ([e for e in episodes if e["hinted"] == arm] for arm in (False, True))
     groups = collections.defaultdict(list)
     for e in episodes:
         groups[e["env"], e["hinted"]].append(e["value"])
     codes = [r["code"] for r in records if r["code"]]
     levels = [r["verdict"]["level"] for r in records if r["verdict"] and not r["refusal"]]
+    frontier = [r["solve_rate"] is not None and 0.2 <= r["solve_rate"] <= 0.8 for r in records]
     refused = collections.Counter(r["refusal"].partition(":")[0] for r in records if r["refusal"])
-    won = [e for e in hinted if e["value"] == 1]
-    return {"agent/solve_rate": average(e["value"] for e in plain), "agent/solve_rate_hint": average(e["value"] for e in hinted),
-            "agent/turns": average(e["turns"] for e in episodes), "agent/truncated_frac": average(e["cut"] for e in episodes) or 0.0,
+    return {"agent/solve_rate": average(e["value"] for e in plain),
+            "agent/solve_rate_hint": average(e["value"] for e in hinted),
+            "agent/turns": average(e["turns"] for e in episodes),
+            "agent/truncated_frac": average(e["cut"] for e in episodes) or 0.0,
             "agent/unsound_frac": average(e["error"] is not None for e in episodes) or 0.0,
             "agent/zero_advantage_frac": average(not any(regret.group_advantages(g)) for g in groups.values()) or 0.0,
-            "designer/regret": average(r["regret"] for r in records), "designer/regret_se": average(r["regret_se"] for r in records),
-            "designer/reward": average(r["reward"] for r in records), "designer/level": average(levels),
-            "designer/frontier_frac": average(r["solve_rate"] is not None and 0.2 <= r["solve_rate"] <= 0.8 for r in records),
+            **{f"designer/{name}": average(r[name] for r in records) for name in ("regret", "regret_se", "reward")},
+            "designer/level": average(levels), "designer/frontier_frac": average(frontier),
             "designer/valid_rate": average(r["refusal"] is None for r in records),
             "designer/distinct_frac": len(set(codes)) / len(codes) if codes else None,
-            "designer/hint_leak_frac": average(e["leaks"] for e in won),
-            **{f"designer/refused/{kind}": count for kind, count in refused.items()},
-            "memory/size": len(memory.entries)}
+            "designer/hint_leak_frac": average(e["leaks"] for e in hinted if e["value"] == 1),
+            **{f"designer/refused/{kind}": count for kind, count in refused.items()}, "memory/size": len(memory.entries)}
 
 def held_out(policy, sandbox, suite, cfg, accelerator):
     """Solve rates on the held-out suite, sampled (also by level) and greedy."""
@@ -339,8 +338,9 @@ def log(out, step, metrics, records, episodes):
         value = metrics.get(name)
         return "-" if value is None else form.format(value)
     line = (f"step {step:4d} | solve {show('agent/solve_rate')} hinted {show('agent/solve_rate_hint')} | "
-            f"regret {show('designer/regret', '{:+.2f}')} reward {show('designer/reward')} level {show('designer/level', '{:.1f}')} "
-            f"valid {show('designer/valid_rate')} | flat {show('agent/zero_advantage_frac')} cut {show('agent/truncated_frac')} | "
+            f"regret {show('designer/regret', '{:+.2f}')} reward {show('designer/reward')} "
+            f"level {show('designer/level', '{:.1f}')} valid {show('designer/valid_rate')} | "
+            f"flat {show('agent/zero_advantage_frac')} cut {show('agent/truncated_frac')} | "
             f"kl {show('policy/kl_base', '{:.3f}')} gap {show('policy/ratio_gap', '{:.0e}')} | "
             f"{sum(v for k, v in metrics.items() if k.startswith('time/')):.1f} s")
     if "eval/solve_rate" in metrics:
@@ -401,23 +401,27 @@ def main():
     name = f"runs/{Path(cfg.model).name}-{datetime.datetime.now():%Y%m%d-%H%M%S}"
     out = Path(broadcast_object_list([cfg.output_dir or name])[0])
     try:
-        run(cfg, accelerator, out)
-    except (ValueError, RuntimeError, FileNotFoundError) as error:
-        if os.environ.get("NANOSPADE_TRACEBACK"):
-            raise
-        sys.exit(f"train.py: error: {error}")
+        with contextlib.ExitStack() as stack:
+            try:
+                parts = prepare(cfg, accelerator, out, stack)
+            except (ValueError, RuntimeError) as error:     # what the user can mend; anything later is a bug
+                sys.exit(f"train.py: error: {error}")
+            run(cfg, accelerator, out, *parts)
     except KeyboardInterrupt:
         if accelerator.is_main_process and (out / "checkpoint").exists():
             print(f"\nstopped; continue with: accelerate launch train.py --resume --output_dir {out}")
         sys.exit(130)
 
-def run(cfg, accelerator, out):
+def prepare(cfg, accelerator, out, stack):
+    """Everything that a run needs, checked before anything is written. Raises ValueError or RuntimeError in one sentence."""
     if cfg.designs_per_step % accelerator.num_processes:
-        raise ValueError(f"--designs_per_step {cfg.designs_per_step} must be a multiple of the {accelerator.num_processes} processes")
+        raise ValueError(f"--designs_per_step {cfg.designs_per_step} must be a multiple of the "
+                         f"{accelerator.num_processes} processes")
     if (out / "config.json").exists() and not cfg.resume:
         raise ValueError(f"{out} already holds a run: continue it with --resume, or choose another --output_dir")
     say = print if accelerator.is_main_process else (lambda *_, **__: None)
-    say(f"{accelerator.num_processes} process{'es' * (accelerator.num_processes > 1)} on {accelerator.device}; files go to {out}")
+    say(f"{accelerator.num_processes} process{'es' * (accelerator.num_processes > 1)} on {accelerator.device}; "
+        f"files go to {out}")
     documents, skipped = ([], 0) if cfg.corpus == "none" else load_corpus(cfg.corpus)
     if skipped:
         say(f"{cfg.corpus}: {skipped} bad lines skipped, {len(documents)} documents used")
@@ -432,7 +436,16 @@ def run(cfg, accelerator, out):
     skills = [s.strip() for s in cfg.skills.split(",")] if cfg.skills else list(every)
     if unknown := set(skills) - set(every):
         raise ValueError(f"unknown skill {unknown.pop()!r}; choose from: {', '.join(every)}")
+    sandbox = stack.enter_context(Sandbox(Limits(max_turns=cfg.max_turns), cfg.allow_weak_sandbox))
+    suite = load_suite(sandbox, cfg.eval_suite) if cfg.eval_every else []
+    pool = [(code, skill) for code, skill in load_pool(cfg.pool) if sandbox.check(code).ok] if cfg.pool else []
+    if cfg.pool and not pool:
+        raise ValueError(f"the pool {cfg.pool} holds no program that the sandbox admits")
     self_test(policy, cfg)
+    return policy, sandbox, documents, pool, skills, suite
+
+def run(cfg, accelerator, out, policy, sandbox, documents, pool, skills, suite):
+    """Start or resume, train, and report."""
     optimizer = torch.optim.AdamW(policy.trainable().values(), lr=cfg.learning_rate, betas=(0.9, 0.98), eps=1e-5,
                                   weight_decay=cfg.weight_decay)
     start, memory, slow = 0, Memory(cfg.memory_size), {}
@@ -448,19 +461,14 @@ def run(cfg, accelerator, out):
     if cfg.log_with:
         accelerator.init_trackers("nanospade", dataclasses.asdict(cfg))
 
-    with Sandbox(Limits(max_turns=cfg.max_turns), cfg.allow_weak_sandbox) as sandbox:
-        suite = load_suite(sandbox, cfg.eval_suite) if cfg.eval_every else []
-        pool = [(code, skill) for code, skill in load_pool(cfg.pool) if sandbox.check(code).ok] if cfg.pool else []
-        if cfg.pool and not pool:
-            raise ValueError(f"the pool {cfg.pool} holds no program that the sandbox admits")
-        if cfg.eval_every and start == 0:
-            before = held_out(policy, sandbox, suite, cfg, accelerator)
-            if accelerator.is_main_process:
-                (out / "before.json").write_text(json.dumps(before))
-        begin = time.time()
-        train(cfg, accelerator, out, policy, optimizer, sandbox, documents, pool, skills, suite, start, memory, slow)
-        if accelerator.is_main_process and cfg.eval_every:
-            report(out, cfg, time.time() - begin)
+    if cfg.eval_every and start == 0:
+        before = held_out(policy, sandbox, suite, cfg, accelerator)
+        if accelerator.is_main_process:
+            (out / "before.json").write_text(json.dumps(before))
+    begin = time.time()
+    train(cfg, accelerator, out, policy, optimizer, sandbox, documents, pool, skills, suite, start, memory, slow)
+    if accelerator.is_main_process and cfg.eval_every:
+        report(out, cfg, time.time() - begin)
     accelerator.end_training()
 
 def report(out, cfg, seconds):
@@ -471,8 +479,8 @@ def report(out, cfg, seconds):
     for key in before:
         label = key.removeprefix("eval/")
         print(f"  {label:28s} {before[key]:.3f} -> {after.get(key, math.nan):.3f}")
-    print(f"{cfg.steps} steps, {seconds / 60:.1f} minutes. In {out}: metrics.jsonl, envs/, episodes/, adapter/ (PEFT), checkpoint/\n"
-          f"python regret.py {out} shows how the run went")
+    print(f"{cfg.steps} steps, {seconds / 60:.1f} minutes; metrics.jsonl, envs/, episodes/, adapter/ (PEFT) and checkpoint/ are "
+          f"in {out}\npython regret.py {out} shows how the run went")
 
 if __name__ == "__main__":
     main()

@@ -1,5 +1,5 @@
 """The loop, run for real on a briefly warm-started pocket model: its files, its flags, its failures."""
-import json, os, random, signal, statistics, subprocess, sys, time
+import contextlib, json, os, random, signal, statistics, subprocess, sys, time
 
 import pytest
 import torch
@@ -29,7 +29,9 @@ def launch(pocket_dir, tmp_path, monkeypatch):
         monkeypatch.setattr(train, "load_policy", load_policy)
         out = tmp_path / name
         cfg = train.parse_config([*SMALL, "--model", str(pocket_dir), "--output_dir", str(out), *map(str, flags)])
-        train.run(cfg, Accelerator(), out)
+        accelerator = Accelerator()
+        with contextlib.ExitStack() as stack:
+            train.run(cfg, accelerator, out, *train.prepare(cfg, accelerator, out, stack))
         monkeypatch.undo()
         return Run(out, seen, policies[-1])
     return run
