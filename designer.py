@@ -209,7 +209,8 @@ def design(policy, memory, documents, skills, temperature, max_tokens, rng, slot
         try:
             d.code = extract_code(d.reply + "\n" * (not d.sample.cut))        # a finished reply ends its line
         except NoProgram as error:
-            d.refuse("truncated" if d.sample.cut else "no_program", str(error))
+            room = "" if any(d.sample.mask) else "; the prompt fills the context, raise --max_context"
+            d.refuse("truncated" if d.sample.cut else "no_program", str(error) + room)
     return designs
 
 def write_hints(policy, designs, temperature, max_tokens, rng, slots=64):

@@ -19,7 +19,7 @@ episode, and goes on decoding the others while an environment is being stepped:
 are those of the distribution that was sampled: logits divided by the temperature, in fp32. Truncated sampling (top-p, top-k)
 would make them wrong and is not offered. Left out: sharded base weights, fused kernels, and sliding-window attention.
 """
-import collections, contextlib, dataclasses, functools, json, random
+import collections, contextlib, dataclasses, functools, json, random, warnings
 from pathlib import Path
 
 import torch
@@ -32,6 +32,7 @@ from transformers.utils import logging as transformers_logging
 from envs_examples import pocket
 
 transformers_logging.disable_progress_bar()
+warnings.filterwarnings("ignore", ".*is_gradient_checkpointing.*", FutureWarning)      # PEFT asks by the older name
 Turn = collections.namedtuple("Turn", "ids budget")     # new token ids; the most tokens the reply may have
 
 # ------------------------------------------------------------------------------------------------ loading and saving
@@ -75,7 +76,7 @@ def load_policy(name, *, lora_rank=64, lora_alpha=128, train_embeddings=False, d
     torch.manual_seed(seed)                             # every process starts from the same adapter
     model = get_peft_model(base.to(device), config)
     if gradient_checkpointing:
-        base.gradient_checkpointing_enable({"use_reentrant": False})
+        base.activation_checkpointing_enable({"use_reentrant": False})
         base.enable_input_require_grads()               # else no gradient reaches adapters below frozen embeddings
     model.train()
     return Policy(model, Chat(tokenizer, base), getattr(base.config, "is_pocket", False),

@@ -19,6 +19,7 @@ window, when both arms are played by the same agent, the solve rate over all of 
 Left out: sharded base weights, asynchronous rollouts, value models.
 """
 import collections, contextlib, dataclasses, datetime, difflib, json, math, random, shutil, statistics, sys, time
+from argparse import ArgumentDefaultsHelpFormatter
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -46,7 +47,7 @@ class Config:
     model: str = flag("pocket", "pocket (built here, no download), a hub name, or a directory of a chat model")
     recipe: str = flag("auto", "a set of defaults: pocket, small (one GPU or a patient CPU), paper (the release's); "
                        "auto: pocket for the pocket model, else small", choices=["auto", "pocket", "small", "paper"])
-    output_dir: str = flag("", "where the run's files go (default: runs/ and the time)")
+    output_dir: str = flag("", "where the run's files go; if not given, runs/ and the model and time")
     resume: bool = flag(False, "continue the run in --output_dir from its last checkpoint, with its settings")
     steps: int = flag(100, "training steps")
     seed: int = flag(0, "seed of everything that is drawn")
@@ -54,7 +55,8 @@ class Config:
     designs_per_step: int = flag(10, "E: environments in play, over all processes")
     plays_per_arm: int = flag(12, "G: plays of an environment in each arm, on the same seeds")
     regenerate_every: int = flag(1, "K: steps between new environments; the designer learns at the end of each window")
-    designer_reward: str = flag("blend", "what the designer is paid (eq. 7)", choices=list(regret.KINDS))
+    designer_reward: str = flag("blend", "what the designer is paid (eq. 7): " + ", ".join(regret.KINDS),
+                                choices=list(regret.KINDS))
     train_designer: bool = flag(True, "train the designer; if false, the untrained model keeps writing environments")
     memory_size: int = flag(120, "environments remembered and shown to the designer; 0: no memory")
     corpus: str = flag(str(pocket.CORPUS), "JSON lines with `text` or `orig_doc` to ground designs on; none: no documents")
@@ -63,7 +65,7 @@ class Config:
                      "none", choices=["policy", "program", "none"])
     train_on_hinted: bool = flag(True, "the agent also learns from its hinted plays, with their own baseline")
     train_on_cut: bool = flag(True, "replies that ran into their token budget train as failures; if false they are left out")
-    skills: str = flag("", "comma-separated skills to design for (default: all of the setting)")
+    skills: str = flag("", "comma-separated skills to design for; if not given, all that the model has prompts for")
     skills_active: int = flag(2, "skills drawn for each regeneration; 0: all")
     refused_reward: float = flag(-0.2, "what a refused design earns")
     # sampling
@@ -75,7 +77,7 @@ class Config:
     hint_tokens: int = flag(256, "token budget of a hint")
     max_context: int = flag(320, "token budget of a whole episode, or of a designer's prompt and reply")
     max_turns: int = flag(25, "turns offered to a program; it may choose fewer")
-    slots: int = flag(64, "episodes decoded at once")
+    slots: int = flag(64, "episodes decoded at once; the cache takes slots x max_context tokens")
     # the update
     learning_rate: float = flag(7e-4, "of AdamW")
     train_embeddings: bool = flag(True, "train the token embeddings too (the pocket model needs it)")
@@ -91,7 +93,8 @@ class Config:
     max_grad_norm: float = flag(0.1, "gradient clipping, for each role by itself")
     microbatch_tokens: int = flag(1536, "padded tokens of one forward and backward pass")
     gradient_checkpointing: bool = flag(False, "save memory for two fifths more time")
-    dtype: str = flag("auto", "of the base weights", choices=["auto", "float32", "bfloat16"])
+    dtype: str = flag("auto", "of the base weights: float32, bfloat16, or auto (bfloat16 on a GPU)",
+                      choices=["auto", "float32", "bfloat16"])
     # watching
     eval_every: int = flag(20, "steps between evaluations on the held-out suite; 0: never")
     eval_plays: int = flag(16, "plays of each held-out file in an evaluation")
@@ -104,18 +107,29 @@ class Config:
 _REAL = dict(hint="policy", train_on_hinted=False, train_on_cut=False, max_grad_norm=1.0, microbatch_tokens=16_384,
              skills_active=3, memory_size=200, temperature=0.6, designer_temperature=0.6, train_embeddings=False,
              learning_rate=2e-5, lora_rank=32, lora_alpha=64, explore_coef=0.0, anchor_coef=0.0, minibatches=1,
-             weight_decay=0.1, max_context=8192, slots=16, eval_suite=str(HERE / "envs_examples/games"), eval_plays=4,
+             weight_decay=0.1, max_context=8192, slots=8, eval_suite=str(HERE / "envs_examples/games"), eval_plays=4,
              sample_every=5, save_every=5)
 RECIPES = {
     "pocket": {},
     "small": dict(_REAL, steps=100, designs_per_step=4, plays_per_arm=4, designer_tokens=1500, turn_tokens=256,
                   max_turns=8, eval_every=20),
     "paper": dict(_REAL, steps=400, designs_per_step=24, plays_per_arm=16, regenerate_every=4, designer_tokens=16_384,
-                  turn_tokens=8192, max_context=32_768, slots=128, eval_every=20, gradient_checkpointing=True)}
+                  turn_tokens=8192, max_context=32_768, slots=16, eval_every=20, gradient_checkpointing=True)}
+
+class Help(ArgumentDefaultsHelpFormatter):
+    """One spelling a flag; the parser's second ones (--no_x, dashes) work too but would drown the page."""
+    def add_argument(self, action):
+        if not action.option_strings[0].startswith("--no_"):
+            super().add_argument(action)
+
+    def _format_action_invocation(self, action):
+        return action.option_strings[0]
 
 def parse_config(argv=None) -> Config:
     """The command line, on top of a resumed run's settings, on top of the recipe."""
-    parser = HfArgumentParser(Config, description=__doc__.split("\n\n")[0], allow_abbrev=False)
+    parser = HfArgumentParser(Config, usage="accelerate launch train.py [--flag value ...]", allow_abbrev=False,
+                              description=__doc__.split("\n\n")[0],
+                              formatter_class=lambda prog: Help(prog, max_help_position=28, width=120))
     known = parser.parse_known_args(argv)[0]
     name = known.recipe if known.recipe != "auto" else "pocket" if known.model == "pocket" else "small"
     parser.set_defaults(**RECIPES[name])
@@ -435,7 +449,7 @@ def prepare(cfg, accelerator, out, stack):
     every = pocket.SKILLS if policy.is_pocket else SKILLS
     skills = [s.strip() for s in cfg.skills.split(",")] if cfg.skills else list(every)
     if unknown := set(skills) - set(every):
-        raise ValueError(f"unknown skill {unknown.pop()!r}; choose from: {', '.join(every)}")
+        raise ValueError(f"unknown skill {sorted(unknown)[0]!r}; choose from: {', '.join(every)}")
     sandbox = stack.enter_context(Sandbox(Limits(max_turns=cfg.max_turns), cfg.allow_weak_sandbox))
     suite = load_suite(sandbox, cfg.eval_suite) if cfg.eval_every else []
     pool = [(code, skill) for code, skill in load_pool(cfg.pool) if sandbox.check(code).ok] if cfg.pool else []
@@ -479,8 +493,8 @@ def report(out, cfg, seconds):
     for key in before:
         label = key.removeprefix("eval/")
         print(f"  {label:28s} {before[key]:.3f} -> {after.get(key, math.nan):.3f}")
-    print(f"{cfg.steps} steps, {seconds / 60:.1f} minutes; metrics.jsonl, envs/, episodes/, adapter/ (PEFT) and checkpoint/ are "
-          f"in {out}\npython regret.py {out} shows how the run went")
+    print(f"{cfg.steps} steps, {seconds / 60:.1f} minutes; {out} holds metrics.jsonl, envs, episodes, adapter, checkpoint\n"
+          f"python regret.py {out} shows how the run went")
 
 if __name__ == "__main__":
     main()

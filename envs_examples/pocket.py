@@ -238,6 +238,7 @@ def cached() -> Path:
     if not directory.exists():
         root.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=root) as aside:    # written aside and renamed: never half a model
+            torch.set_num_threads(os.cpu_count() or 1)          # whatever the launcher chose: this is worth all cores
             build(Path(aside) / "model")
             try:
                 (Path(aside) / "model").rename(directory)
