@@ -94,13 +94,15 @@ and when it then says "Higher.":
 It is above 5, so between 6 and 10. \\boxed{{8}}
 
 The task:
-{observation}"""
+{observation}{hint}
+
+Reply with your reasoning in a sentence and one action, as \\boxed{{action}}."""
 
 def first_message(observation, hint, is_pocket):
     """What the agent reads first. The hint is all that tells the arms apart."""
     if is_pocket:
         return pocket.agent_prompt(observation, hint)
-    return PROMPT.format(observation=observation) + (f"\n\nHint: {hint}" if hint else "")
+    return PROMPT.format(observation=observation, hint=f"\n\nHint: {hint}" if hint else "")
 
 PROGRAM_HINT = object()             # in place of a hint: ask the program's own hint() after reset
 
@@ -167,7 +169,8 @@ def episode(policy, sandbox, code, seed, hint, temperature, turn_tokens):
                 if terminated or truncated:
                     break
             ids = chat.then(observation, role)
-        play.messages.append(observation)
+        if not play.sample.cut:
+            play.messages.append(observation)
     except EnvError as error:
         play.error, play.timed_out = str(error), isinstance(error, EnvTimeout)
     finally:

@@ -476,9 +476,8 @@ def update(policy, optimizer, samples, cfg, accelerator, rng):
             flat = torch.cat([(torch.zeros_like(p) if p.grad is None else p.grad).flatten().float() for p in parameters])
             optimizer.zero_grad(set_to_none=True)
             flat = accelerator.reduce(flat, "sum")
-            norm = flat.norm()
-            joint = joint + flat * min(1.0, cfg.max_grad_norm / (norm.item() + 1e-6))
-        norms.append(joint.norm().item())
+            norms.append(flat.norm().item())
+            joint = joint + flat * min(1.0, cfg.max_grad_norm / (norms[-1] + 1e-6))
         for p, gradient in zip(parameters, joint.split([p.numel() for p in parameters])):
             p.grad = gradient.view_as(p).to(p.dtype)
         if k == 0:
@@ -491,7 +490,7 @@ def update(policy, optimizer, samples, cfg, accelerator, rng):
     return {"policy/ratio_gap": total["first_gap"] / max(1, total["first_tokens"]),
             "policy/clip_frac": total["clipped"] / max(1, total["tokens"]),
             "policy/kl_base": total["kl"] / max(1, total["kl_tokens"]),
-            "policy/grad_norm": sum(norms) / max(1, len(norms))}
+            "policy/grad_norm": sum(norms) / max(1, len(norms))}        # of a role, before clipping
 
 def self_test(policy, cfg):
     """Refuse to train when the arithmetic is off: log-probabilities as sampled, as trained and of the whole model must

@@ -89,8 +89,9 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, Callable, Dict, Iterable, List, Literal, Optional, Sequence, Set, Tuple, Union
 """                                                     # names that programs commonly use without importing them
-PRELOAD = """import abc, array, base64, cmath, colorsys, contextlib, csv, decimal, difflib, fractions, graphlib, hashlib
-import html, inspect, io, numbers, pprint, queue, secrets, struct, traceback, unicodedata, uuid, weakref, zlib, _strptime
+PRELOAD = """import __future__, abc, array, base64, cmath, colorsys, contextlib, csv, decimal, difflib, fractions, graphlib, hashlib
+import html, inspect, io, numbers, pprint, queue, sched, secrets, shlex, struct, traceback, unicodedata, uuid, weakref
+import zlib, _strptime
 from encodings import ascii, latin_1, utf_16, utf_32, idna, punycode, unicode_escape
 """                                                     # what they may import; nothing can be once the files are gone
 
@@ -158,7 +159,7 @@ def zygote(memory_mb, cpu_seconds, numpy_path):
     exec(PRELOAD, {})
     if numpy_path:
         sys.path.append(numpy_path)
-        import numpy, numpy.fft, numpy.linalg, numpy.random
+        import numpy, numpy.fft, numpy.linalg, numpy.ma, numpy.polynomial, numpy.random
         namespace["np"] = namespace["numpy"] = numpy
         sys.path.remove(numpy_path)
     control, null, size = socket.socket(fileno=os.dup(0)), os.open("/dev/null", os.O_RDWR), memory_mb * 2 ** 20
@@ -485,7 +486,7 @@ class Verdict:
     layers: tuple = ()
     level: int = None                                   # the program's own LEVEL, if it states one
     has_hint: bool = False
-    constant: bool = False                              # every seed gave the same episode
+    constant: bool = False                              # nonsense was answered alike on every probed seed
 
 # Players that know nothing: one that wins on every seed shows a task that pays for nothing.
 BOTS = dict(silent=lambda turn, observation: "",
@@ -500,6 +501,8 @@ def _judge(sandbox, envs, plays, seeds):
         return results
     episodes = [[result] for result in run([(env, "reset", seed) for env, (_, seed, _) in zip(envs, plays)])]
     facts, live, failures = envs[0].facts, list(range(len(plays))), []
+    if facts["hint"]:
+        run([(env, "hint", None) for env in envs])
     for turn in range(facts["max_turns"]):
         calls = [(envs[i], "step", BOTS[plays[i][0]](turn, episodes[i][-1][0])) for i in live]
         for i, result in zip(live, run(calls)):
@@ -544,10 +547,10 @@ def main():
     if options.json:
         print(json.dumps(dataclasses.asdict(verdict)))
     else:
-        print("admitted" if verdict.ok else "refused", f"(layers: {', '.join(verdict.layers)})",
+        print("admitted " if verdict.ok else "refused ", f"(layers: {', '.join(verdict.layers)})",
               *[f"\n  {failure.kind}: {failure.detail}" for failure in verdict.failures],
               f"\n  at most {verdict.max_turns} turns" + "; has a hint" * verdict.has_hint
-              + "; the same episode for every probed seed" * verdict.constant if verdict.ok else "", sep="")
+              + "; nonsense is answered alike on every seed" * verdict.constant if verdict.ok else "", sep="")
     sys.exit(0 if verdict.ok else 1)
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The pocket model: a 0.95M-parameter chat model, made on the spot, that plays both roles of SPADE.
+"""The pocket model: a 0.97M-parameter chat model, made on the spot, that plays both roles of SPADE.
 
 Nothing is downloaded: this file holds the curriculum, trains the tokenizer, and warm-starts a Qwen3-shaped transformer
 by imitation for a couple of minutes. The result is an ordinary model directory. From there on the pocket model is
