@@ -46,7 +46,7 @@ def load_pool(path):
     """[(code, skill)] of a fixed pool: a folder of programs, or a JSON-lines file with `code` and optional `skill`."""
     path = Path(path)
     if path.is_dir():
-        return [(f.read_text(), f.parent.name) for f in sorted(path.rglob("*.py"))]
+        return [(f.read_text(errors="replace"), f.parent.name) for f in sorted(path.rglob("*.py"))]
     try:
         entries = [json.loads(line) for line in path.read_text().splitlines() if line.strip()]
         return [(entry["code"], str(entry.get("skill", "pool"))) for entry in entries]
@@ -225,6 +225,7 @@ def main():
     parser = argparse.ArgumentParser(description="Write one environment and judge it.")
     parser.add_argument("--model", default="pocket", help="pocket, a directory or a hub name (default: pocket)")
     parser.add_argument("--seed", type=int, default=None, help="for the choice of document and skill")
+    parser.add_argument("--allow_weak_sandbox", action="store_true", help="run although the kernel offers no seccomp filter")
     options = parser.parse_args()
     try:
         policy = load_policy(options.model)
@@ -237,7 +238,7 @@ def main():
                   200 if policy.is_pocket else 1500, rng)[0]
     print(made.prompt, made.reply, sep="\n---\n", end="\n---\n")
     if made.code:
-        with Sandbox() as sandbox:
+        with Sandbox(allow_weak=options.allow_weak_sandbox) as sandbox:
             verdict = sandbox.check(made.code)
         made.refusal = made.refusal or "; ".join(f"{f.kind}: {f.detail}" for f in verdict.failures) or None
     print(f"refused, {made.refusal}" if made.refusal else "admitted")

@@ -51,7 +51,7 @@ class Policy:
         return {name: p for name, p in self.model.named_parameters() if p.requires_grad}
 
 def load_policy(name, *, lora_rank=64, lora_alpha=128, train_embeddings=False, dtype="auto", device="cpu",
-                max_context=4096, gradient_checkpointing=False, seed=0) -> Policy:
+                max_context=4096, gradient_checkpointing=False, thinking=True, seed=0) -> Policy:
     """`name`: "pocket", a hub name, or a directory: a chat model's, or a run's adapter/.
 
     Raises ValueError, in one sentence, for a model that cannot be used."""
@@ -66,9 +66,9 @@ def load_policy(name, *, lora_rank=64, lora_alpha=128, train_embeddings=False, d
     except (OSError, ValueError, ImportError) as error:
         raise ValueError(f"cannot load the model {name!r}: {str(error).splitlines()[0]}") from None
     base = base.merge_and_unload() if is_adapter else base
-    kinds = set(getattr(base.config, "layer_types", None) or ["full_attention"])
-    if kinds != {"full_attention"}:
-        raise ValueError(f"the model {name!r} has {', '.join(sorted(kinds))} layers; only full attention is supported")
+    window = ["sliding_attention"] if getattr(base.config, "sliding_window", None) else ["full_attention"]
+    if set(getattr(base.config, "layer_types", None) or window) != {"full_attention"}:
+        raise ValueError(f"the model {name!r} has layers without full attention, which the rollout engine does not know")
     config = LoraConfig(
         r=lora_rank, lora_alpha=lora_alpha, task_type="CAUSAL_LM",
         target_modules=r".*\.(self_attn\.[qkvo]_proj|mlp\.(gate|up|down)_proj)",      # neither routers nor experts
@@ -79,7 +79,7 @@ def load_policy(name, *, lora_rank=64, lora_alpha=128, train_embeddings=False, d
         base.activation_checkpointing_enable({"use_reentrant": False})
         base.enable_input_require_grads()               # else no gradient reaches adapters below frozen embeddings
     model.train()
-    return Policy(model, Chat(tokenizer, base), getattr(base.config, "is_pocket", False),
+    return Policy(model, Chat(tokenizer, base, thinking), getattr(base.config, "is_pocket", False),
                   min(max_context, base.config.max_position_embeddings), base.device, base.dtype)
 
 # ------------------------------------------------------------------------------------------------------- chat tokens
@@ -92,8 +92,8 @@ class Chat:
 
     MARK = "@@reply@@"
 
-    def __init__(self, tokenizer, model):
-        self.tokenizer = tokenizer
+    def __init__(self, tokenizer, model, thinking=True):
+        self.tokenizer, self.thinking = tokenizer, thinking     # templates without a thinking mode ignore the latter
         if not tokenizer.chat_template:
             raise ValueError("the model has no chat template; use an instruction-tuned (chat) model")
         self._control = [t.content for t in tokenizer.added_tokens_decoder.values() if t.special]
@@ -114,14 +114,15 @@ class Chat:
         return text
 
     def _render(self, messages, tools=None):
-        return self.tokenizer.apply_chat_template(messages, tools=tools, tokenize=False, add_generation_prompt=True)
+        return self.tokenizer.apply_chat_template(messages, tools=tools, tokenize=False, add_generation_prompt=True,
+                                                  enable_thinking=self.thinking)
 
     def _encode(self, text):
         return self.tokenizer(text, add_special_tokens=False).input_ids
 
     def first(self, text, tools_json=None):
         """Ids of a conversation that opens with the user's `text`, up to where the assistant's reply starts."""
-        tools = json.loads(tools_json) if tools_json else None
+        tools = json.loads(self.defuse(tools_json)) if tools_json else None
         return tuple(self._encode(self._render([{"role": "user", "content": self.defuse(text)}], tools)))
 
     def _tail(self, text, role="user"):
@@ -226,16 +227,16 @@ class Engine:
             while self.unstarted or self.ready or self.rows or self.waiting:
                 while self.unstarted and self.waiting + len(self.ready) < slots:    # their resets run ahead
                     self._advance(self.unstarted.popleft(), None)
+                while self.ready and len(self.rows) < slots:
+                    self.rows.append(self.ready.popleft())
                 while self.waiting:                         # gather results, so that few rows are not fed alone
-                    idle = not any(e.todo or e.budget for e in self.rows)
+                    idle = not (self.ready or any(e.todo or e.budget for e in self.rows))
                     results = sandbox.poll(1.0 if idle else 0.0005)
                     for episode, result in results:
                         self.waiting -= 1
                         self._advance(episode, result)
                     if not results or 4 * sum(1 for e in self.rows if e.todo) >= len(self.rows):
                         break
-                while self.ready and len(self.rows) < slots:
-                    self.rows.append(self.ready.popleft())
                 if any(e.todo for e in self.rows):
                     self._prefill()
                 elif any(e.budget for e in self.rows):
@@ -338,7 +339,7 @@ def sample(logits, temperature, uniform):
         return tokens, torch.zeros_like(tokens, dtype=torch.float32)
     logp = F.log_softmax(logits.float() / temperature, -1)
     cumulative = logp.exp().cumsum(-1)                      # inverse CDF: far cheaper than multinomial for a large V
-    point = uniform[:, None] * cumulative[:, -1:]
+    point = uniform[:, None].clamp(max=1 - 2 ** -24) * cumulative[:, -1:]
     tokens = torch.searchsorted(cumulative, point, right=True).clamp(max=logits.shape[-1] - 1)
     return tokens[:, 0], logp.gather(1, tokens)[:, 0]
 
@@ -427,7 +428,9 @@ def _loss_terms(policy, group, cfg, stats, want_reference):
         clipped = ratio.clamp(1 - cfg.clip_low, 1 + cfg.clip_high)
         loss = -torch.minimum(ratio * a, clipped * a)                           # eq. 10
         stats["tokens"] += len(new)
-        stats["gap"] += (new - old[part]).abs().sum().item()
+        if group[0].role == "agent":                    # designs may be as old as their window: theirs is real change
+            stats["gap"] += (new - old[part]).abs().sum().item()
+            stats["gap_tokens"] += len(new)
         stats["clipped"] += (ratio * a > clipped * a).sum().item()
         if want_reference:
             with torch.no_grad(), policy.model.disable_adapter():
@@ -457,7 +460,7 @@ def update(policy, optimizer, samples, cfg, accelerator, rng):
     `train_on_cut`, samples cut at their token budget are in neither the sum nor the count; with nothing left there is no
     optimizer step."""
     parameters = list(policy.trainable().values())
-    use = [s for s in samples if s.advantage != 0 and (cfg.train_on_cut or not s.cut)]
+    use = [s for s in samples if s.advantage != 0 and any(s.mask) and (cfg.train_on_cut or not s.cut)]
     rng.shuffle(use)
     want_reference = bool(cfg.kl_coef or cfg.explore_coef or cfg.anchor_coef)
     stats, norms = collections.Counter(), []
@@ -469,9 +472,9 @@ def update(policy, optimizer, samples, cfg, accelerator, rng):
             continue
         joint = 0.0
         for role in ("agent", "designer"):
-            for n, group in enumerate(microbatches([s for s in batch if s.role == role], cfg.microbatch_tokens)):
-                first = k == 0 and n == 0               # the KL is measured there even when it costs nothing in the loss
-                loss = _loss_terms(policy, group, cfg, stats, want_reference or first)
+            groups = microbatches([s for s in batch if s.role == role], cfg.microbatch_tokens)
+            for n, group in enumerate(groups):          # the KL is measured once a role even when it is not in the loss
+                loss = _loss_terms(policy, group, cfg, stats, want_reference or k == 0 and n == len(groups) // 2)
                 (loss / tokens).backward()
             flat = torch.cat([(torch.zeros_like(p) if p.grad is None else p.grad).flatten().float() for p in parameters])
             optimizer.zero_grad(set_to_none=True)
@@ -481,7 +484,7 @@ def update(policy, optimizer, samples, cfg, accelerator, rng):
         for p, gradient in zip(parameters, joint.split([p.numel() for p in parameters])):
             p.grad = gradient.view_as(p).to(p.dtype)
         if k == 0:
-            stats["first_gap"], stats["first_tokens"] = stats["gap"], stats["tokens"]
+            stats["first_gap"], stats["first_tokens"] = stats["gap"], stats["gap_tokens"]
         optimizer.step()
         optimizer.zero_grad(set_to_none=True)
     names = ("first_gap", "first_tokens", "clipped", "tokens", "kl", "kl_tokens")
@@ -505,6 +508,8 @@ def self_test(policy, cfg):
         Engine(policy, slots=2).run([talk(s, "Count." * (5 * i + 1)) for i, s in enumerate(samples)], 0.7, 0)
     for s in samples:
         s.advantage = 1.0
+        if not any(s.mask):
+            raise RuntimeError("--max_context leaves no room for a reply")
     stats = collections.Counter()
     _loss_terms(policy, samples, cfg, stats, False).backward()
     sampled = torch.tensor([p for s in samples for p, m in zip(s.logprobs, s.mask) if m], device=policy.device)

@@ -70,9 +70,11 @@ def group_advantages(returns, eps=1e-8):
     return [0.0 if r is None else (r - mean) / (std + eps) for r in returns]
 
 def designer_advantages(rewards, skills, scale=1.0):
-    """Eq. 9: (reward - mean reward of its skill) * scale. No division by a deviation: rewards share one unit."""
-    means = {s: statistics.fmean(r for r, t in zip(rewards, skills) if t == s) for s in set(skills)}
-    return [(r - means[s]) * scale for r, s in zip(rewards, skills)]
+    """Eq. 9: (reward - mean reward of its skill) * scale. No division by a deviation: rewards share one unit. Equal rewards
+    give exact zeros."""
+    groups = {s: [r for r, t in zip(rewards, skills) if t == s] for s in set(skills)}
+    return [0.0 if min(groups[s]) == max(groups[s]) else (r - statistics.fmean(groups[s])) * scale
+            for r, s in zip(rewards, skills)]
 
 def role_scale(num_designer: int, num_agent: int, interval: int, max_scale=50.0) -> float:
     """Agent samples per designer sample over an interval of steps: gives the rarer role equal weight in one loss."""
@@ -80,9 +82,14 @@ def role_scale(num_designer: int, num_agent: int, interval: int, max_scale=50.0)
 
 def hint_leaks(hint: str, actions) -> bool:
     """True if the hint spells out a completed play: the content of every action stands in it, as words, in this order."""
-    words = [re.sub(r"^\\boxed\{(.*)\}$", r"\1", a, flags=re.S).strip() for a in actions]
-    return bool(words) and all(words) and bool(
-        re.search(r"\b.*?\b".join(r"(?<!\w)" + re.escape(w) + r"(?!\w)" for w in words), hint, re.S))
+    at = 0
+    for action in actions:
+        word = re.sub(r"^\\boxed\{(.*)\}$", r"\1", action, flags=re.S).strip()
+        found = re.compile(r"(?<!\w)" + re.escape(word) + r"(?!\w)").search(hint, at) if word else None
+        if not found:
+            return False
+        at = found.end()
+    return bool(actions)
 
 # ------------------------------------------------------------------------------------------------ looking at a run
 
@@ -91,11 +98,11 @@ COLUMNS = {"solve": "agent/solve_rate", "hinted": "agent/solve_rate_hint", "regr
            "held-out": "eval/solve_rate", "greedy": "eval/solve_rate_greedy"}
 
 def read_metrics(run: Path):
-    """The rows of a run's metrics.jsonl. Raises FileNotFoundError with what to do."""
+    """The rows of a run's metrics.jsonl, without a line that was cut off. Raises FileNotFoundError with what to do."""
     path = Path(run) / "metrics.jsonl"
     if not path.exists():
         raise FileNotFoundError(f"{path} does not exist: give the output directory of a training run")
-    return [json.loads(line) for line in path.read_text().splitlines()]
+    return [json.loads(line) for line in path.read_text().splitlines(True) if line.endswith("\n")]
 
 def summary(rows, parts=4) -> str:
     """A table of means over `parts` equal stretches of the run; evaluations show the last one in each stretch."""

@@ -89,9 +89,9 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, Callable, Dict, Iterable, List, Literal, Optional, Sequence, Set, Tuple, Union
 """                                                     # names that programs commonly use without importing them
-PRELOAD = """import __future__, abc, array, base64, cmath, colorsys, contextlib, csv, decimal, difflib, fractions, graphlib, hashlib
-import html, inspect, io, numbers, pprint, queue, sched, secrets, shlex, struct, traceback, unicodedata, uuid, weakref
-import zlib, _strptime
+PRELOAD = """import __future__, abc, array, base64, cmath, colorsys, contextlib, csv, decimal, difflib, fractions, graphlib
+import hashlib, html, inspect, io, numbers, pprint, queue, sched, secrets, shlex, struct, traceback, unicodedata, uuid
+import weakref, zlib, _strptime
 from encodings import ascii, latin_1, utf_16, utf_32, idna, punycode, unicode_escape
 """                                                     # what they may import; nothing can be once the files are gone
 
@@ -229,11 +229,20 @@ class Limits:
 
 _STRINGS = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"')
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff]")
-_FACTS = dict(max_turns=int, level=(int, type(None)), tools=(str, type(None)), hint=bool, layers=str)
+_FACTS = dict(max_turns=[int], level=[int, type(None)], tools=[str, type(None)], hint=[bool], layers=[str])
 
 def clean(text: str) -> str:
     """Valid, printable Unicode: lone surrogates become U+FFFD; control and bidirectional override characters go."""
     return _CONTROL.sub("", re.sub("[\ud800-\udfff]", "\ufffd", text.replace("\r\n", "\n")))
+
+def tool_schemas(text):
+    """What `get_tools()` returned, as [{type, function: {name, description, parameters}}]. Raises EnvError."""
+    try:
+        tools = [tool.get("function", tool) for tool in json.loads(text)] if text else []
+        return [{"type": "function", "function": dict(name="".join([t["name"]]), description=str(t.get("description", "")),
+                                                      parameters=dict(t.get("parameters", {})))} for t in tools]
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+        raise EnvError("get_tools must return a list of function schemas, each with a name and parameters") from None
 
 def parse_reply(line: bytes, nonce: str, method: str, limits: Limits):
     """The checked value in a child's line. Raises EnvProtocol for what no honest child sends, EnvError for the rest."""
@@ -259,9 +268,10 @@ def parse_reply(line: bytes, nonce: str, method: str, limits: Limits):
         return text(value, "the hint")
     if method == "reset":
         if (type(value) is not list or len(value) != 2 or type(value[0]) is not dict
-                or not all(isinstance(value[0].get(name), kind) for name, kind in _FACTS.items())):
+                or not all(type(value[0].get(name)) in kinds for name, kinds in _FACTS.items())
+                or not 1 <= value[0]["max_turns"] <= limits.max_turns or abs(value[0]["level"] or 0) > 10 ** 6):
             raise EnvProtocol("a malformed answer to reset")
-        return value[0], text(value[1], "the observation")
+        return value[0] | {"tools": tool_schemas(value[0]["tools"])}, text(value[1], "the observation")
     if type(value) is not list or len(value) != 5:
         raise EnvError("step must return 5 values (observation, reward, terminated, truncated, info), got "
                        + (str(len(value)) if type(value) is list else type(value).__name__))
@@ -307,7 +317,7 @@ class Sandbox(contextlib.AbstractContextManager):
         self.limits, self._selector = limits, selectors.DefaultSelector()
         self._zygotes, self._numbers = {}, itertools.count()            # zygotes by hash seed
         self._queue, self._done, self._in_flight = collections.deque(), [], set()
-        self._retired = set()                           # programs that timed out once: 256 copies must not each do so
+        self.retired = set()                           # programs that timed out once: 256 copies must not each do so
         with self.make("class Env:\n    def reset(self, seed): return ''\n    step = reset\n") as probe:
             probe.reset(seed=0)
         self.layers = tuple(probe.facts["layers"].split())
@@ -345,7 +355,7 @@ class Sandbox(contextlib.AbstractContextManager):
             for event, _ in self._selector.select(max(0.0, min(wait, timeout))):
                 self._receive(event.data)
             for env in [env for env in self._in_flight if env.deadline < time.monotonic()]:
-                self._retired.add(env.code)
+                self.retired.add(env.code)
                 self._end(env, EnvTimeout(f"{env.method} took longer than {self.limits.call_seconds:g} s"))
         done, self._done = self._done, []
         return done
@@ -364,7 +374,7 @@ class Sandbox(contextlib.AbstractContextManager):
         if method == "reset":
             self._end(env)                              # one process plays one episode
             env.failure, env.buffer = None, b""
-            if env.code in self._retired:
+            if env.code in self.retired:
                 env.failure = EnvTimeout("this program was retired: an earlier call of it timed out")
             else:
                 if env.hash_seed not in self._zygotes:

@@ -18,14 +18,14 @@ would have drawn. Designs are renewed every K = `regenerate_every` steps: the re
 window, when both arms are played by the same agent, the solve rate over all of it, and the designer learns at its end.
 Left out: sharded base weights, asynchronous rollouts, value models.
 """
-import collections, contextlib, dataclasses, datetime, difflib, json, math, random, shutil, statistics, sys, time
+import collections, contextlib, dataclasses, datetime, difflib, json, math, os, random, statistics, sys, time
 from argparse import ArgumentDefaultsHelpFormatter
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import torch
 from accelerate import Accelerator
-from accelerate.utils import broadcast_object_list, gather_object
+from accelerate.utils import InitProcessGroupKwargs, broadcast_object_list, gather_object
 from peft import get_peft_model_state_dict, set_peft_model_state_dict
 from transformers import HfArgumentParser
 
@@ -76,6 +76,7 @@ class Config:
     designer_tokens: int = flag(160, "token budget of a design")
     hint_tokens: int = flag(256, "token budget of a hint")
     max_context: int = flag(320, "token budget of a whole episode, or of a designer's prompt and reply")
+    thinking: bool = flag(True, "let templates that know a thinking mode (Qwen3) use it")
     max_turns: int = flag(25, "turns offered to a program; it may choose fewer")
     slots: int = flag(64, "episodes decoded at once; the cache takes slots x max_context tokens")
     # the update
@@ -110,9 +111,9 @@ _REAL = dict(hint="policy", train_on_hinted=False, train_on_cut=False, max_grad_
              weight_decay=0.1, max_context=8192, slots=8, eval_suite=str(HERE / "envs_examples/games"), eval_plays=4,
              sample_every=5, save_every=5)
 RECIPES = {
-    "pocket": {},
-    "small": dict(_REAL, steps=100, designs_per_step=4, plays_per_arm=4, designer_tokens=1500, turn_tokens=256,
-                  max_turns=8, eval_every=20),
+    "pocket": dict(dtype="float32"),            # in bf16 its embeddings would be too coarse for their small updates
+    "small": dict(_REAL, steps=100, designs_per_step=4, plays_per_arm=4, skills_active=2, designer_tokens=1500,
+                  turn_tokens=256, max_turns=8, thinking=False, eval_every=20),
     "paper": dict(_REAL, steps=400, designs_per_step=24, plays_per_arm=16, regenerate_every=4, designer_tokens=16_384,
                   turn_tokens=8192, max_context=32_768, slots=16, eval_every=20, gradient_checkpointing=True)}
 
@@ -131,8 +132,8 @@ def parse_config(argv=None) -> Config:
                               description=__doc__.split("\n\n")[0],
                               formatter_class=lambda prog: Help(prog, max_help_position=28, width=120))
     known = parser.parse_known_args(argv)[0]
-    name = known.recipe if known.recipe != "auto" else "pocket" if known.model == "pocket" else "small"
-    parser.set_defaults(**RECIPES[name])
+    name_of_recipe = known.recipe if known.recipe != "auto" else "pocket" if known.model == "pocket" else "small"
+    parser.set_defaults(**RECIPES[name_of_recipe])
     if known.resume:
         stored = Path(known.output_dir) / "config.json"
         if not known.output_dir or not stored.exists():
@@ -144,8 +145,11 @@ def parse_config(argv=None) -> Config:
         parser.error(f"unknown argument {word}" + (f"; did you mean {near[0]}?" if near else ""))
     if cfg.hint == "none" and not cfg.pool and cfg.designer_reward in ("regret", "blend") and cfg.train_designer:
         parser.error("--hint none leaves no regret: add --designer_reward solve_rate or learning_potential")
-    if min(cfg.steps, cfg.designs_per_step, cfg.plays_per_arm, cfg.regenerate_every, cfg.minibatches) < 1:
-        parser.error("steps, designs_per_step, plays_per_arm, regenerate_every and minibatches must be at least 1")
+    for name, low in dict(steps=1, designs_per_step=1, plays_per_arm=2, regenerate_every=1, minibatches=1, save_every=1,
+                          memory_size=0, temperature=0.01, designer_temperature=0.01).items():
+        if getattr(cfg, name) < low:
+            parser.error(f"--{name} must be at least {low}, got {getattr(cfg, name)}")
+    cfg.recipe = name_of_recipe
     return cfg
 
 # ------------------------------------------------------------------------------------------------------ the loop
@@ -153,9 +157,11 @@ def parse_config(argv=None) -> Config:
 def train(cfg, accelerator, out, policy, optimizer, sandbox, documents, pool, skills, suite, start, memory, slow):
     rank, world = accelerator.process_index, accelerator.num_processes
     E, G, K = cfg.designs_per_step, cfg.plays_per_arm, cfg.regenerate_every
-    mine = range(rank, E, world)                # the environments of this process
+    mine, opened = range(rank, E, world), start     # this process's environments; the step that opened their window
     for step in range(start, cfg.steps):
-        metrics, opening, closing = {}, step % K == 0, step % K == K - 1 or step == cfg.steps - 1
+        metrics, closing = {}, step % K == K - 1 or step == cfg.steps - 1
+        opening = step % K == 0 or step == start            # a resumed run opens a window of its own
+        opened = step if opening else opened
         shared, own = random.Random(f"{cfg.seed}/{step}"), random.Random(f"{cfg.seed}/{step}/{rank}")
 
         if opening and pool:
@@ -169,7 +175,9 @@ def train(cfg, accelerator, out, policy, optimizer, sandbox, documents, pool, sk
             with timed("check", metrics):
                 check(designs, sandbox, cfg)
             with timed("hint", metrics):  # eq. 2
-                give_hints(designs, policy, cfg, own)
+                if cfg.hint == "policy":
+                    admitted = [d for d in designs if not d.refusal]
+                    write_hints(policy, admitted, cfg.hint_temperature, cfg.hint_tokens, own, cfg.slots)
 
         with timed("play", metrics):  # eqs. 3, 4
             seeds = [[shared.randrange(10 ** 6) for _ in range(G)] for _ in range(E)]           # [E, G], both arms
@@ -186,7 +194,7 @@ def train(cfg, accelerator, out, policy, optimizer, sandbox, documents, pool, sk
             score(d, opening)  # eq. 5
 
         samples = [sample for d in designs for sample in agent_samples(d, cfg)]  # eq. 8
-        records = gather_object([record(d, i, step - step % K) for d, i in zip(designs, mine)])
+        records = gather_object([record(d, i, opened) for d, i in zip(designs, mine)])
         records.sort(key=lambda r: r["index"])
         if closing and not pool:
             rewards = reward_designs(records, slow, cfg)  # eqs. 6, 7
@@ -216,19 +224,18 @@ def check(designs, sandbox, cfg):
             d.refuse(verdict.failures[0].kind, verdict.failures[0].detail)
         elif cfg.hint == "program" and not verdict.has_hint:
             d.refuse("no_hint", "the program defines no hint(self)")
-
-def give_hints(designs, policy, cfg, rng):
-    admitted = [d for d in designs if not d.refusal]
-    if cfg.hint == "policy" and admitted:
-        write_hints(policy, admitted, cfg.hint_temperature, cfg.hint_tokens, rng, cfg.slots)
-    for d in admitted:
-        if cfg.hint == "program":
+        elif cfg.hint == "program":
             d.hint = PROGRAM_HINT
 
 def score(d, opening):
-    """Returns and, at the window's first step, the regret of one design."""
+    """Returns and, at the window's first step, the regret of one design. One that mostly fails in play is refused after all:
+    only sound plays count, so failing must not be a way to choose them."""
+    plays = [p for arm in d.now for p in arm]
+    errors = [p for p in plays if p.error]
+    d.timed_out = d.timed_out or any(p.timed_out for p in plays)
+    if d.timed_out or 2 * len(errors) > len(plays):
+        d.refuse("timeout" if d.timed_out else "crash", errors[0].error)
     d.returns += [p.value for p in d.now[0] if p.value is not None]
-    d.timed_out = d.timed_out or any(p.timed_out for arm in d.now for p in arm)
     if opening and d.hinted:
         value, error, pairs = regret.paired_regret([p.value for p in d.plain], [p.value for p in d.hinted])
         d.regret, d.regret_se = (value if pairs else None), (error if pairs > 1 else None)
@@ -242,21 +249,16 @@ def agent_samples(d, cfg):
 
 def reward_designs(records, slow, cfg):
     """One reward per design; `slow` holds each skill's slow mean return and is moved on."""
-    means = {}
+    rates = {s: [r["solve_rate"] for r in records if r["skill"] == s and r["solve_rate"] is not None] for s in slow}
+    means = {skill: statistics.fmean(values) for skill, values in rates.items() if values}
     for r in records:
-        if r["solve_rate"] is not None:
-            means.setdefault(r["skill"], []).append(r["solve_rate"])
-    for skill, values in means.items():
-        slow.setdefault(skill, statistics.fmean(values))
-    for r in records:
-        if r["refusal"] or r["solve_rate"] is None:
-            r["reward"] = cfg.refused_reward
-        else:
-            r["reward"] = regret.designer_reward(cfg.designer_reward, r["regret"] or 0.0, r["solve_rate"],
-                                                 mean_return=r["solve_rate"], slow_mean=slow[r["skill"]],
-                                                 timed_out=r["timed_out"])
-    for skill, values in means.items():
-        slow[skill] = regret.slow_mean(slow[skill], statistics.fmean(values))
+        r["reward"] = cfg.refused_reward
+        if r["timed_out"] or not r["refusal"]:
+            slow_mean = means.get(r["skill"]) if slow[r["skill"]] is None else slow[r["skill"]]
+            r["reward"] = regret.designer_reward(
+                cfg.designer_reward, r["regret"] or 0.0, r["solve_rate"], timed_out=r["timed_out"],
+                mean_return=r["solve_rate"], slow_mean=slow_mean)
+    slow.update({skill: regret.slow_mean(slow[skill], value) for skill, value in means.items()})
     return [r["reward"] for r in records]
 
 # ------------------------------------------------------------------------------------------------------ what is kept
@@ -289,8 +291,11 @@ def watch(step, cfg, accelerator, out, policy, sandbox, suite, designs, records,
         log(out, step, metrics, records if closing else [], episodes)
         if cfg.sample_every and step % cfg.sample_every == 0:
             print_pair(designs)
-        if step > 1 and all(row["agent/truncated_frac"] > 0.9 for row in regret.read_metrics(out)[-3:]):
+        last = regret.read_metrics(out)[-3:]
+        if len(last) == 3 and all((row["agent/truncated_frac"] or 0) > 0.9 for row in last):
             print("WARNING: for three steps nearly every reply was cut at its token budget; raise --turn_tokens")
+        if len(last) == 3 and not any(row["designer/valid_rate"] for row in last):
+            print(f"WARNING: for three steps no design was admitted; the last refusal was {records[-1]['refusal']:.300}")
     accelerator.log(metrics, step=step)
 
 def summarize(records, episodes, memory):
@@ -303,15 +308,18 @@ def summarize(records, episodes, memory):
         groups[e["env"], e["hinted"]].append(e["value"])
     codes = [r["code"] for r in records if r["code"]]
     levels = [r["verdict"]["level"] for r in records if r["verdict"] and not r["refusal"]]
+    errors = [r["regret_se"] for r in records if r["regret_se"] is not None]
     frontier = [r["solve_rate"] is not None and 0.2 <= r["solve_rate"] <= 0.8 for r in records]
     refused = collections.Counter(r["refusal"].partition(":")[0] for r in records if r["refusal"])
     return {"agent/solve_rate": average(e["value"] for e in plain),
             "agent/solve_rate_hint": average(e["value"] for e in hinted),
             "agent/turns": average(e["turns"] for e in episodes),
-            "agent/truncated_frac": average(e["cut"] for e in episodes) or 0.0,
-            "agent/unsound_frac": average(e["error"] is not None for e in episodes) or 0.0,
-            "agent/zero_advantage_frac": average(not any(regret.group_advantages(g)) for g in groups.values()) or 0.0,
-            **{f"designer/{name}": average(r[name] for r in records) for name in ("regret", "regret_se", "reward")},
+            "agent/truncated_frac": average(e["cut"] for e in episodes),
+            "agent/unsound_frac": average(e["error"] is not None for e in episodes),
+            "agent/zero_advantage_frac": average(not any(regret.group_advantages(g)) for g in groups.values()),
+            "designer/regret": average(r["regret"] for r in records),
+            "designer/reward": average(r["reward"] for r in records),
+            "designer/regret_se": math.hypot(*errors) / len(errors) if errors else None,
             "designer/level": average(levels), "designer/frontier_frac": average(frontier),
             "designer/valid_rate": average(r["refusal"] is None for r in records),
             "designer/distinct_frac": len(set(codes)) / len(codes) if codes else None,
@@ -376,53 +384,35 @@ def print_pair(designs):
 # ---------------------------------------------------------------------------------------------- checkpoints, start, end
 
 def save_checkpoint(accelerator, out, policy, optimizer, step, memory, slow):
-    """Written aside and renamed: whenever the process dies, checkpoint/ or checkpoint.old/ is complete."""
+    """One file, written aside and renamed over the last one: whenever the process dies, checkpoint/state.pt is complete."""
     if accelerator.is_main_process:
-        new, now, old = (out / name for name in ("checkpoint.new", "checkpoint", "checkpoint.old"))
-        shutil.rmtree(new, ignore_errors=True)
-        new.mkdir()
-        torch.save(dict(step=step, adapter=get_peft_model_state_dict(policy.model), optimizer=optimizer.state_dict(),
-                        memory=list(memory.entries), slow=slow), new / "state.pt")
         for part in (policy.model, policy.chat.tokenizer):         # PEFT's own format
             part.save_pretrained(out / "adapter")
-        (new / "complete").write_text(str(step))
-        shutil.rmtree(old, ignore_errors=True)
-        if now.exists():
-            now.rename(old)
-        new.rename(now)
-        shutil.rmtree(old, ignore_errors=True)
+        (out / "checkpoint").mkdir(exist_ok=True)
+        with open(out / "checkpoint/state.new", "wb") as f:
+            torch.save(dict(step=step, adapter=get_peft_model_state_dict(policy.model), optimizer=optimizer.state_dict(),
+                            memory=list(memory.entries), slow=slow), f)
+            f.flush()
+            os.fsync(f.fileno())
+        os.replace(out / "checkpoint/state.new", out / "checkpoint/state.pt")
     accelerator.wait_for_everyone()
-
-def load_checkpoint(out):
-    """The newest complete checkpoint's state, or None. Says which it skipped."""
-    for name in ("checkpoint", "checkpoint.old"):
-        directory = out / name
-        if (directory / "complete").exists():
-            return torch.load(directory / "state.pt", map_location="cpu", weights_only=True)
-        if directory.exists():
-            print(f"{directory} is incomplete and is skipped", file=sys.stderr)
-    return None
-
-def trim(out, step):
-    """Forget what was logged at and after `step`: it will be done again."""
-    path = out / "metrics.jsonl"
-    rows = [line for line in path.read_text().splitlines(True) if line.endswith("\n")] if path.exists() else []
-    path.write_text("".join(line for line in rows if json.loads(line)["step"] < step))
 
 def main():
     cfg = parse_config()
-    accelerator = Accelerator(log_with=cfg.log_with or None, project_dir=cfg.output_dir or "runs")
-    name = f"runs/{Path(cfg.model).name}-{datetime.datetime.now():%Y%m%d-%H%M%S}"
-    out = Path(broadcast_object_list([cfg.output_dir or name])[0])
+    out, patient = None, InitProcessGroupKwargs(timeout=datetime.timedelta(hours=12))      # slow plays elsewhere are fine
     try:
         with contextlib.ExitStack() as stack:
             try:
+                accelerator = Accelerator(log_with=cfg.log_with or None, project_dir=cfg.output_dir or "runs",
+                                          kwargs_handlers=[patient])
+                name = f"runs/{Path(cfg.model).name}-{datetime.datetime.now():%Y%m%d-%H%M%S}"
+                out = Path(broadcast_object_list([cfg.output_dir or name])[0])
                 parts = prepare(cfg, accelerator, out, stack)
-            except (ValueError, RuntimeError) as error:     # what the user can mend; anything later is a bug
+            except (ValueError, RuntimeError, OSError) as error:        # what the user can mend; anything later is a bug
                 sys.exit(f"train.py: error: {error}")
             run(cfg, accelerator, out, *parts)
     except KeyboardInterrupt:
-        if accelerator.is_main_process and (out / "checkpoint").exists():
+        if out and accelerator.is_main_process and (out / "checkpoint/state.pt").exists():
             print(f"\nstopped; continue with: accelerate launch train.py --resume --output_dir {out}")
         sys.exit(130)
 
@@ -443,35 +433,46 @@ def prepare(cfg, accelerator, out, stack):
         policy = load_policy(cfg.model, lora_rank=cfg.lora_rank, lora_alpha=cfg.lora_alpha, dtype=cfg.dtype,
                              train_embeddings=cfg.train_embeddings, device=accelerator.device,
                              max_context=cfg.max_context, gradient_checkpointing=cfg.gradient_checkpointing,
-                             seed=cfg.seed)
+                             thinking=cfg.thinking, seed=cfg.seed)
+    if policy.is_pocket and cfg.recipe != "pocket":
+        raise ValueError(f"{cfg.model} is a pocket model: add --recipe pocket")
     if policy.is_pocket:
         torch.set_num_threads(1)                            # so small a model is no faster on more
     every = pocket.SKILLS if policy.is_pocket else SKILLS
     skills = [s.strip() for s in cfg.skills.split(",")] if cfg.skills else list(every)
     if unknown := set(skills) - set(every):
         raise ValueError(f"unknown skill {sorted(unknown)[0]!r}; choose from: {', '.join(every)}")
+    active = min(cfg.skills_active or len(skills), len(skills))
+    if cfg.train_designer and not cfg.pool and cfg.designs_per_step < 2 * active:
+        raise ValueError(f"--designs_per_step {cfg.designs_per_step} is less than two for each of {active} active skills, and "
+                         "a design alone in its skill has no baseline: raise it or lower --skills_active")
     sandbox = stack.enter_context(Sandbox(Limits(max_turns=cfg.max_turns), cfg.allow_weak_sandbox))
     suite = load_suite(sandbox, cfg.eval_suite) if cfg.eval_every else []
     pool = [(code, skill) for code, skill in load_pool(cfg.pool) if sandbox.check(code).ok] if cfg.pool else []
     if cfg.pool and not pool:
         raise ValueError(f"the pool {cfg.pool} holds no program that the sandbox admits")
+    pool = broadcast_object_list([pool])[0]                 # one process's hiccup must not make the others' pool differ
     self_test(policy, cfg)
-    return policy, sandbox, documents, pool, skills, suite
-
-def run(cfg, accelerator, out, policy, sandbox, documents, pool, skills, suite):
-    """Start or resume, train, and report."""
     optimizer = torch.optim.AdamW(policy.trainable().values(), lr=cfg.learning_rate, betas=(0.9, 0.98), eps=1e-5,
                                   weight_decay=cfg.weight_decay)
-    start, memory, slow = 0, Memory(cfg.memory_size), {}
-    if cfg.resume and (state := load_checkpoint(out)):
+    start, memory, slow = 0, Memory(cfg.memory_size), dict.fromkeys(skills)
+    if cfg.resume and (out / "checkpoint/state.pt").exists():
+        state = torch.load(out / "checkpoint/state.pt", map_location="cpu", weights_only=True)
         set_peft_model_state_dict(policy.model, state["adapter"])
         optimizer.load_state_dict(state["optimizer"])
-        start, slow = state["step"], state["slow"]
+        optimizer.param_groups[0].update(lr=cfg.learning_rate, weight_decay=cfg.weight_decay)       # flags win
+        start, slow = state["step"], slow | state["slow"]
         memory.entries.extend(state["memory"])
     if accelerator.is_main_process:
         out.mkdir(parents=True, exist_ok=True)
         (out / "config.json").write_text(json.dumps(dataclasses.asdict(cfg) | {"resume": False}, indent=1))
-        trim(out, start)
+        rows = regret.read_metrics(out) if (out / "metrics.jsonl").exists() else []
+        rows = [json.dumps(row) + "\n" for row in rows if row["step"] < start]      # later ones will be done again
+        (out / "metrics.jsonl").write_text("".join(rows))
+    return policy, optimizer, sandbox, documents, pool, skills, suite, start, memory, slow
+
+def run(cfg, accelerator, out, policy, optimizer, sandbox, documents, pool, skills, suite, start, memory, slow):
+    """Evaluate, train, report."""
     if cfg.log_with:
         accelerator.init_trackers("nanospade", dataclasses.asdict(cfg))
 
@@ -487,7 +488,7 @@ def run(cfg, accelerator, out, policy, sandbox, documents, pool, skills, suite):
 
 def report(out, cfg, seconds):
     """Held-out solve rates before and after, by level, and where the files are."""
-    before = json.loads((out / "before.json").read_text())
+    before = json.loads((out / "before.json").read_text()) if (out / "before.json").exists() else {}
     after = regret.read_metrics(out)[-1]
     print(f"\nheld-out solve rate, no hint, unseen seeds ({cfg.eval_plays} plays a file)   before -> after")
     for key in before:

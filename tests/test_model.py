@@ -159,6 +159,15 @@ def test_engine_counts(tiny):
     assert engine.stats["generated"] == sum(sum(s.mask) for s in done)
 
 
+def test_a_sample_without_a_reply_is_left_out(tiny):
+    catch, empty = Catch(tiny), Sample(ids=[3] * 20, mask=[0] * 20, logprobs=[0.0] * 20, cut=True, advantage=1.0, role="designer")
+    update(tiny, catch, [empty], settings(train_on_cut=True), OneProcess, random)
+    assert catch.steps == 0
+    tiny.max_context = 8
+    with pytest.raises(RuntimeError, match="leaves no room"):
+        self_test(tiny, settings())
+
+
 def test_context_is_never_exceeded(tiny):
     tiny.max_context = 40
     s = roll(tiny, [["word " * 4] * 30], budget=8)[0]
@@ -232,8 +241,9 @@ def test_gradient_equals_the_plain_loss(tiny, tokens, kl_coef):
     metrics = update(tiny, catch, list(samples), settings(microbatch_tokens=tokens, kl_coef=kl_coef), OneProcess, random)
     assert (catch.caught - want).norm() < 1e-4 * want.norm() and want.norm() > 0
     assert 0 < metrics["policy/clip_frac"] < 1 and metrics["policy/kl_base"] > 0
+    agents = [s for s in samples if s.role == "agent"]
     assert metrics["policy/ratio_gap"] == pytest.approx(
-        sum(0.4 for s in samples for k, m in enumerate(s.mask) if m and k % 3 != 1) / sum(sum(s.mask) for s in samples), abs=1e-4)
+        sum(0.4 for s in agents for k, m in enumerate(s.mask) if m and k % 3 != 1) / sum(sum(s.mask) for s in agents), abs=1e-4)
 
 
 def test_clip_by_hand(tiny):

@@ -116,13 +116,16 @@ def test_baseline_is_the_groups_own(cases):                         # rl-04
     assert regret.group_advantages(b) == pytest.approx([-.25 / std] * 3 + [.75 / std])
     # designers of two skills share no baseline either
     assert regret.designer_advantages([1.0, 0.0, 0.2], ["x", "x", "y"]) == pytest.approx([0.5, -0.5, 0.0])
+    assert regret.designer_advantages([-0.2] * 5, ["x"] * 5) == [0.0] * 5
 
 
 def test_hint_leaks():
     assert regret.hint_leaks("go up, then left.", ["\\boxed{up}", "\\boxed{left}"])
     assert not regret.hint_leaks("go left, then up.", ["\\boxed{up}", "\\boxed{left}"])
     assert not regret.hint_leaks("the updraft is left", ["\\boxed{up}"])            # words, not letters
-    assert not regret.hint_leaks("anything", [])
+    assert regret.hint_leaks("first (0,1) and then (2,3)!", ["\\boxed{(0,1)}", "\\boxed{(2,3)}"])
+    assert not regret.hint_leaks("anything", []) and not regret.hint_leaks("anything", ["\\boxed{}"])
+    assert not regret.hint_leaks("right " * 3000, ["\\boxed{right}"] * 200 + ["\\boxed{down}"])     # and at once
 
 
 def test_summary_of_a_run(tmp_path):

@@ -168,8 +168,17 @@ def test_replies_are_checked_on_arrival():
     for bad in ("1e999", "NaN", "-Infinity", '"1"', "9" * 400):
         with pytest.raises(EnvError):
             parse('{"id":"n","ok":["a",%s,true,false,null]}' % bad)
-    with pytest.raises(EnvProtocol):
-        parse('{"id":"n","ok":[{"max_turns":"x"},"a"]}', "reset")
+    def facts(**changes):
+        return json.dumps({"id": "n", "ok": [dict(max_turns=5, level=3, tools=None, hint=True, layers="x") | changes, "a"]})
+    assert parse(facts(), "reset")[0]["max_turns"] == 5
+    for changes in (dict(max_turns="x"), dict(max_turns=10 ** 7), dict(max_turns=True), dict(level=10 ** 17), dict(hint=None)):
+        with pytest.raises(EnvProtocol):
+            parse(facts(**changes), "reset")
+    tools = parse(facts(tools='[{"name": "move", "extra": 1}]'), "reset")[0]["tools"]
+    assert tools == [{"type": "function", "function": {"name": "move", "description": "", "parameters": {}}}]
+    for bad in ('["look"]', '{"a": 1}', '[{"name": 3}]', "[" * 9000, '[{"name": "x", "parameters": 5}]'):
+        with pytest.raises(EnvError, match="get_tools"):
+            parse(facts(tools=bad), "reset")
 
 
 def test_text_is_made_printable():

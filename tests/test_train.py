@@ -151,6 +151,33 @@ def test_ablation_documents_and_memory(launch):
     assert not any("doc: " in p or ": LEVEL" in p for p in prompts) and without.metrics[2]["memory/size"] == 0
 
 
+BROKEN = {
+    "raises on every real action": ("correct =", "1 / (0 if 'boxed{1}' not in action and 'boxed{a}' not in action and 'zzz' "
+                                    "not in action and len(action) == len(action.strip()) and 'boxed' in action else 1); correct ="),
+    "hangs on every real action": ("correct =", "[0 for _ in iter(int, 1)] if any(w in action for w in ('up', 'left', 'down', "
+                                   "'right')) and 'boxed' in action else 0; correct ="),
+}
+
+
+@pytest.mark.parametrize("how", BROKEN)
+def test_failing_in_play_does_not_pay(launch, monkeypatch, how):
+    """Admitted, since the bots never trigger it; then every play fails. It is refused, priced, and remembered as such."""
+    code, real = pocket.program("door", 3, 2, 1, "harbor").replace(*BROKEN[how]), train.design
+
+    def design(policy, memory, documents, skills, *rest):
+        designs = real(policy, memory, documents, skills, *rest)
+        for d in designs:
+            d.code, d.refusal = code, None
+        return designs
+    monkeypatch.setattr(train, "design", design)
+    monkeypatch.setattr(train, "Limits", lambda **more: __import__("sandbox").Limits(call_seconds=0.3, load_seconds=0.3, **more))
+    run = launch("--steps", 2)
+    kind, reward = ("crash", -0.2) if "raises" in how else ("timeout", -0.5)
+    for d in run.designs(0):
+        assert d["refusal"].startswith(kind) and d["reward"] == reward, d["refusal"]
+    assert designer.designer_prompt("x", None, [], [dict(code="c", solve_rate=None, regret=None, refusal=run.designs(0)[0]["refusal"])])
+
+
 def test_ablation_frozen_designer(launch, monkeypatch):
     used, real = [], train.design
 
@@ -242,11 +269,29 @@ def test_resume_continues_as_if_not_killed(launch):
     assert [d["prompt"] for d in resumed.designs(3)] == [d["prompt"] for d in straight.designs(3)]
 
 
-def test_a_torn_checkpoint_is_skipped(launch, capsys):
-    run = launch("--steps", 2, "--save_every", 1)
-    (run.out / "checkpoint").rename(run.out / "checkpoint.old")
-    (run.out / "checkpoint").mkdir()
-    assert train.load_checkpoint(run.out)["step"] == 2 and "incomplete" in capsys.readouterr().err
+def test_a_torn_save_costs_nothing(launch, monkeypatch):
+    """Killed in the middle of a save: the last checkpoint is whole, and the leftover blocks nothing."""
+    launch("--steps", 1, "--save_every", 1, name="torn")
+    real = torch.save
+
+    def torn(state, f):
+        f.write(b"half a checkpoint")
+        raise KeyboardInterrupt
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(torch, "save", torn)
+        launch("--steps", 2, "--resume", name="torn")
+    assert torch.save is real
+    assert [m["step"] for m in launch("--steps", 3, "--resume", name="torn").metrics] == [0, 1, 2]
+
+
+def test_resume_inside_a_window_opens_another(launch):
+    launch("--steps", 3, "--regenerate_every", 2, "--save_every", 1, name="w")
+    run = launch("--steps", 5, "--resume", name="w")
+    assert [m["step"] for m in run.metrics] == list(range(5))
+    assert sorted(p.name for p in (run.out / "envs").iterdir()) == ["step_00000", "step_00002", "step_00003", "step_00004"]
+    changed = launch("--steps", 6, "--resume", "--learning_rate", "1e-9", name="w")
+    state = torch.load(changed.out / "checkpoint/state.pt", weights_only=True)
+    assert state["optimizer"]["param_groups"][0]["lr"] == 1e-9      # a flag that is given wins
 
 
 def test_all_replies_cut_is_noticed(launch, capsys):                            # rl-20
@@ -278,7 +323,8 @@ def command(*words, **more):
     (["--step", 3], "unknown argument --step; did you mean --steps?"),
     (["--designer_reward", "novelty"], "invalid choice: 'novelty'"),
     (["--top_p", 0.9], "unknown argument --top_p"),                             # rl-08: truncated sampling is not offered
-    (["--steps", 0], "must be at least 1"),
+    (["--steps", 0], "--steps must be at least 1, got 0"),
+    (["--temperature", 0], "--temperature must be at least 0.01"),
     (["--model", "/nowhere"], "cannot load the model '/nowhere'"),
     (["--corpus", "/nowhere.jsonl"], "cannot read the corpus /nowhere.jsonl"),
     (["--resume"], "--resume needs --output_dir"),
@@ -288,10 +334,17 @@ def test_mistakes_get_one_clear_sentence(words, message):
     assert done.returncode != 0 and message in done.stderr and "Traceback" not in done.stderr
 
 
+def test_a_pocket_model_by_its_directory_needs_its_recipe(pocket_dir):
+    done = command("--model", pocket_dir)
+    assert done.returncode != 0 and "add --recipe pocket" in done.stderr and "Traceback" not in done.stderr
+
+
 def test_more_mistakes(launch, tmp_path):
     launch("--steps", 1, name="first")
     with pytest.raises(ValueError, match="already holds a run"):
         launch("--steps", 1, name="first")
+    with pytest.raises(ValueError, match="a design alone in its skill has no baseline"):
+        launch("--designs_per_step", 3, name="lonely")
     (tmp_path / "empty.jsonl").write_text("not json\n{}\n")
     with pytest.raises(ValueError, match="no usable document .2 bad lines."):
         launch("--corpus", tmp_path / "empty.jsonl", name="b")
@@ -337,9 +390,9 @@ def test_interrupt_leaves_a_complete_checkpoint(pocket_dir, tmp_path):
     process = subprocess.Popen([sys.executable, ROOT / "train.py", *SMALL, "--model", pocket_dir, "--output_dir", out, "--save_every", "1",
                                 "--steps", "50"], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=os.environ)
     deadline = time.time() + 60
-    while time.time() < deadline and not (out / "checkpoint/complete").exists():
+    while time.time() < deadline and not (out / "checkpoint/state.pt").exists():
         time.sleep(0.1)
     process.send_signal(signal.SIGINT)
     stdout, stderr = process.communicate(timeout=30)
     assert process.returncode == 130 and "--resume" in stdout and "Traceback" not in stderr
-    assert train.load_checkpoint(out)["step"] >= 1
+    assert torch.load(out / "checkpoint/state.pt", weights_only=True)["step"] >= 1
