@@ -418,6 +418,8 @@ def main():
 
 def prepare(cfg, accelerator, out, stack):
     """Everything that a run needs, checked before anything is written. Raises ValueError or RuntimeError in one sentence."""
+    if cfg.log_with and not accelerator.log_with:
+        raise ValueError(f"--log_with {cfg.log_with} needs its package: pip install {cfg.log_with}")
     if cfg.designs_per_step % accelerator.num_processes:
         raise ValueError(f"--designs_per_step {cfg.designs_per_step} must be a multiple of the "
                          f"{accelerator.num_processes} processes")
@@ -444,8 +446,8 @@ def prepare(cfg, accelerator, out, stack):
         raise ValueError(f"unknown skill {sorted(unknown)[0]!r}; choose from: {', '.join(every)}")
     active = min(cfg.skills_active or len(skills), len(skills))
     if cfg.train_designer and not cfg.pool and cfg.designs_per_step < 2 * active:
-        raise ValueError(f"--designs_per_step {cfg.designs_per_step} is less than two for each of {active} active skills, and "
-                         "a design alone in its skill has no baseline: raise it or lower --skills_active")
+        raise ValueError(f"--designs_per_step {cfg.designs_per_step} is less than two for each of {active} active skills, "
+                         "and a design alone in its skill has no baseline: raise it or lower --skills_active")
     sandbox = stack.enter_context(Sandbox(Limits(max_turns=cfg.max_turns), cfg.allow_weak_sandbox))
     suite = load_suite(sandbox, cfg.eval_suite) if cfg.eval_every else []
     pool = [(code, skill) for code, skill in load_pool(cfg.pool) if sandbox.check(code).ok] if cfg.pool else []
@@ -463,6 +465,8 @@ def prepare(cfg, accelerator, out, stack):
         optimizer.param_groups[0].update(lr=cfg.learning_rate, weight_decay=cfg.weight_decay)       # flags win
         start, slow = state["step"], slow | state["slow"]
         memory.entries.extend(state["memory"])
+    if cfg.resume:
+        say(f"continues at step {start} of {cfg.steps}")
     if accelerator.is_main_process:
         out.mkdir(parents=True, exist_ok=True)
         (out / "config.json").write_text(json.dumps(dataclasses.asdict(cfg) | {"resume": False}, indent=1))

@@ -328,6 +328,8 @@ def command(*words, **more):
     (["--model", "/nowhere"], "cannot load the model '/nowhere'"),
     (["--corpus", "/nowhere.jsonl"], "cannot read the corpus /nowhere.jsonl"),
     (["--resume"], "--resume needs --output_dir"),
+    (["--log_with", "foo"], "foo"),
+    (["--log_with", "comet_ml"], "pip install comet_ml"),
 ])
 def test_mistakes_get_one_clear_sentence(words, message):
     done = command(*words)
