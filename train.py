@@ -233,7 +233,7 @@ def score(d, opening):
     plays = [p for arm in d.now for p in arm]
     errors = [p for p in plays if p.error]
     d.timed_out = d.timed_out or any(p.timed_out for p in plays)
-    if d.timed_out or 2 * len(errors) > len(plays):
+    if errors and (d.timed_out or 2 * len(errors) > len(plays)):
         d.refuse("timeout" if d.timed_out else "crash", errors[0].error)
     d.returns += [p.value for p in d.now[0] if p.value is not None]
     if opening and d.hinted:

@@ -171,7 +171,7 @@ def test_failing_in_play_does_not_pay(launch, monkeypatch, how):
         return designs
     monkeypatch.setattr(train, "design", design)
     monkeypatch.setattr(train, "Limits", lambda **more: __import__("sandbox").Limits(call_seconds=0.3, load_seconds=0.3, **more))
-    run = launch("--steps", 2)
+    run = launch("--steps", 3, "--regenerate_every", 2)             # the second step has nothing left to play
     kind, reward = ("crash", -0.2) if "raises" in how else ("timeout", -0.5)
     for d in run.designs(0):
         assert d["refusal"].startswith(kind) and d["reward"] == reward, d["refusal"]
