@@ -70,9 +70,10 @@ class Memory:
     def examples(self, skill, rng, good=2, bad=1):
         """(good, bad): entries of this skill to show the designer, drawn from the eight best and from the failures."""
         mine = [e for e in self.entries if e["skill"] == skill]
-        frontier = [e for e in mine if e["solve_rate"] is not None and 0.15 <= e["solve_rate"] <= 0.85]
+        sound = [e for e in mine if not e["refusal"] and e["solve_rate"] is not None]
+        frontier = [e for e in sound if 0.15 <= e["solve_rate"] <= 0.85]
         best = sorted(frontier, key=lambda e: -(e["regret"] or 0.0))[:8]
-        failed = [e for e in mine if e["code"] and (e["solve_rate"] is None or not 0.1 <= e["solve_rate"] <= 0.9)]
+        failed = [e for e in mine if e["code"] and (e["refusal"] or not 0.1 <= e["solve_rate"] <= 0.9)]
         return rng.sample(best, min(good, len(best))), rng.sample(failed, min(bad, len(failed)))
 
 # ------------------------------------------------------------------------------------------------------------- prompts

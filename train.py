@@ -228,12 +228,12 @@ def check(designs, sandbox, cfg):
             d.hint = PROGRAM_HINT
 
 def score(d, opening):
-    """Returns and, at the window's first step, the regret of one design. One that mostly fails in play is refused after all:
-    only sound plays count, so failing must not be a way to choose them."""
+    """Returns and, at the window's first step, the regret of one design. One that fails in half of its plays is refused
+    after all: only sound plays count, so failing must not be a way to choose them."""
     plays = [p for arm in d.now for p in arm]
     errors = [p for p in plays if p.error]
     d.timed_out = d.timed_out or any(p.timed_out for p in plays)
-    if errors and (d.timed_out or 2 * len(errors) > len(plays)):
+    if errors and (d.timed_out or 2 * len(errors) >= len(plays)):
         d.refuse("timeout" if d.timed_out else "crash", errors[0].error)
     d.returns += [p.value for p in d.now[0] if p.value is not None]
     if opening and d.hinted:

@@ -154,6 +154,8 @@ def test_ablation_documents_and_memory(launch):
 BROKEN = {
     "raises on every real action": ("correct =", "1 / (0 if 'boxed{1}' not in action and 'boxed{a}' not in action and 'zzz' "
                                     "not in action and len(action) == len(action.strip()) and 'boxed' in action else 1); correct ="),
+    "raises in the plain arm only": ("correct =", "1 / (0 if 'boxed' in action and not self.hinted and '1' not in action and "
+                                     "'{a}' not in action and 'zzz' not in action else 1); correct ="),
     "hangs on every real action": ("correct =", "[0 for _ in iter(int, 1)] if any(w in action for w in ('up', 'left', 'down', "
                                    "'right')) and 'boxed' in action else 0; correct ="),
 }
@@ -163,6 +165,7 @@ BROKEN = {
 def test_failing_in_play_does_not_pay(launch, monkeypatch, how):
     """Admitted, since the bots never trigger it; then every play fails. It is refused, priced, and remembered as such."""
     code, real = pocket.program("door", 3, 2, 1, "harbor").replace(*BROKEN[how]), train.design
+    code = code.replace("self.turn = 0", "self.turn = self.hinted = 0").replace("def hint(self):", "def hint(self):\n        self.hinted = 1")
 
     def design(policy, memory, documents, skills, *rest):
         designs = real(policy, memory, documents, skills, *rest)
@@ -172,7 +175,7 @@ def test_failing_in_play_does_not_pay(launch, monkeypatch, how):
     monkeypatch.setattr(train, "design", design)
     monkeypatch.setattr(train, "Limits", lambda **more: __import__("sandbox").Limits(call_seconds=0.3, load_seconds=0.3, **more))
     run = launch("--steps", 3, "--regenerate_every", 2)             # the second step has nothing left to play
-    kind, reward = ("crash", -0.2) if "raises" in how else ("timeout", -0.5)
+    kind, reward = ("crash", -0.2) if how.startswith("raises") else ("timeout", -0.5)
     for d in run.designs(0):
         assert d["refusal"].startswith(kind) and d["reward"] == reward, d["refusal"]
     assert designer.designer_prompt("x", None, [], [dict(code="c", solve_rate=None, regret=None, refusal=run.designs(0)[0]["refusal"])])
@@ -367,11 +370,12 @@ def test_corpus_formats(tmp_path):
 
 def test_memory_shows_the_frontier_and_the_failures():
     memory = designer.Memory(20)
-    rows = [(0.5, 0.3, None), (0.5, 0.1, None), (0.95, 0.0, None), (0.05, 0.4, None), (None, None, "syntax: no"), (0.5, 0.2, None)]
+    rows = [(0.5, 0.3, None), (0.5, 0.1, None), (0.95, 0.0, None), (0.05, 0.4, None), (None, None, "syntax: no"), (0.5, 0.2, None),
+            (0.5, 0.9, "crash: in most plays")]
     memory.extend(dict(code=f"c{n}", skill="s", solve_rate=w, regret=g, refusal=r) for n, (w, g, r) in enumerate(rows))
     memory.extend([dict(code="other", skill="t", solve_rate=0.5, regret=0.9, refusal=None)])
-    good, bad = memory.examples("s", random.Random(0), good=3, bad=3)
-    assert {e["code"] for e in good} == {"c0", "c1", "c5"} and {e["code"] for e in bad} == {"c2", "c3", "c4"}
+    good, bad = memory.examples("s", random.Random(0), good=4, bad=4)
+    assert {e["code"] for e in good} == {"c0", "c1", "c5"} and {e["code"] for e in bad} == {"c2", "c3", "c4", "c6"}
     text = designer.designer_prompt("s", None, good, bad)
     assert "solved 50% of the time, the hint added +30%" in text and all(w in text for w in ("too easy", "too hard", "syntax: no"))
     assert designer.EXAMPLE in text and "def step(self, action)" in text        # a worked example is always there
