@@ -160,7 +160,7 @@ def extract_code(reply: str) -> str:
 
 @dataclasses.dataclass
 class Design:
-    """One environment, from prompt to reward."""
+    """One environment, from prompt to regret."""
     skill: str
     document: int = None                # index in the corpus
     prompt: str = ""
@@ -176,7 +176,6 @@ class Design:
     timed_out: bool = False
     regret: float = None
     regret_se: float = None
-    reward: float = None
     now: tuple = ((), ())               # Trajectories of this step: plain, hinted
 
     @property

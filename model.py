@@ -272,12 +272,8 @@ class Engine:
 
     def _prefill(self):
         """Feed new tokens, in groups of similar length, and sample the first token of each reply."""
-        pending = sorted((row for row, e in enumerate(self.rows) if e.todo), key=lambda row: len(self.rows[row].todo))
-        fed = []
-        while pending:
-            group = [pending.pop(0)]
-            while pending and (len(group) + 1) * len(self.rows[pending[0]].todo) <= self.prefill_tokens:
-                group.append(pending.pop(0))
+        pending, fed = [row for row, e in enumerate(self.rows) if e.todo], []
+        for group in microbatches(pending, self.prefill_tokens, lambda row: len(self.rows[row].todo)):
             todo = [self.rows[row].todo for row in group]
             start = torch.tensor([self.rows[row].length for row in group])
             count = torch.tensor([len(ids) for ids in todo])
@@ -384,15 +380,15 @@ def pack(samples, device):
     temperature = torch.tensor([s.temperature or 1.0 for s in samples], device=device).repeat_interleave(count)
     return ids, where, old, advantage, temperature
 
-def microbatches(samples, tokens):
+def microbatches(items, tokens, length=lambda sample_: len(sample_.ids)):
     """Length-sorted groups of at most `tokens` padded tokens (or one sequence)."""
-    groups, group = [], []
-    for sample_ in sorted(samples, key=lambda s: len(s.ids)):
-        if group and (len(group) + 1) * len(sample_.ids) > tokens:
-            groups.append(group)
-            group = []
-        group.append(sample_)
-    return groups + [group] if group else groups
+    groups = []
+    for item in sorted(items, key=length):
+        if groups and (len(groups[-1]) + 1) * length(item) <= tokens:
+            groups[-1].append(item)
+        else:
+            groups.append([item])
+    return groups
 
 def token_logprobs(policy, samples):
     """The plain way, for checks: the whole model, one sequence at a time. A list of [N] tensors, one a sample."""

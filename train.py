@@ -9,7 +9,7 @@ A step of SPADE (Self-Play in Adaptive Synthetic Executable Environments, arXiv 
     regret    mean return with the hint minus mean return without                                  eqs. 5-7
     update    one policy gradient on both roles, on one set of LoRA weights                        eqs. 8-12
 
-    accelerate launch train.py                                  the pocket model: no download, ten minutes on two cores
+    accelerate launch train.py                                  the pocket model: no download, seven minutes on two cores
     accelerate launch train.py --model Qwen/Qwen3-4B --recipe paper
 
 Each process designs and plays its own share of the E environments; rewards, metrics and memory are gathered, gradients
@@ -201,7 +201,7 @@ def train(cfg, accelerator, out, policy, optimizer, sandbox, documents, pool, sk
             advantages = regret.designer_advantages(rewards, [r["skill"] for r in records])  # eq. 9
             weight = regret.role_scale(len(records), sum(gather_object([len(samples)])), K)
             for d, i in zip(designs, mine):
-                d.reward, d.sample.advantage, d.sample.weight = rewards[i], advantages[i], weight
+                d.sample.advantage, d.sample.weight = advantages[i], weight
             if cfg.train_designer:
                 samples += [d.sample for d in designs]
         with timed("update", metrics):  # eqs. 10, 11, 12
@@ -268,7 +268,7 @@ def record(d, index, step):
     return dict(index=index, step=step, skill=d.skill, document=d.document, refusal=d.refusal, verdict=d.verdict,
                 hint=None if d.hint is PROGRAM_HINT else d.hint, plain=[p.value for p in d.plain],
                 hinted=[p.value for p in d.hinted], solve_rate=d.solve_rate, regret=d.regret, regret_se=d.regret_se,
-                timed_out=d.timed_out, reward=d.reward, prompt=d.prompt, reply=d.reply, code=d.code)
+                timed_out=d.timed_out, reward=None, prompt=d.prompt, reply=d.reply, code=d.code)
 
 def episode_record(p, index, hinted):
     return dict(env=index, hinted=bool(hinted), seed=p.seed, value=p.value, turns=len(p.messages) // 2, cut=p.sample.cut,

@@ -150,7 +150,7 @@ TEMPLATE = ("{% for m in messages %}<|im_start|>{{ m['role'] }}\n{{ m['content']
 
 
 def _tokenizer(texts, vocab_size=896):
-    """Byte-level BPE whose merges run across the words of a line, so that a program is about 80 tokens.
+    """Byte-level BPE whose merges run across the words of a line, so that a program is about 65 tokens.
 
     Digits, direction words and single letters stay tokens of their own: the facts to be learned are about them."""
     from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
@@ -179,7 +179,7 @@ def _new_model(vocab_size):
 
 
 def build(directory: Path, steps=681, programs=6, episodes=32, seed=0) -> None:
-    """Train the tokenizer and the warm-started model and save both in `directory` (about three minutes on two cores)."""
+    """Train the tokenizer and the warm-started model and save both in `directory` (about two minutes on two cores)."""
     import torch
     from tqdm import tqdm
     rng = random.Random(seed)

@@ -64,7 +64,9 @@ def drive(episode, sandbox, replies, policy):
         while True:
             request = episode.send(message)
             if isinstance(request, Turn):
-                ids = policy.chat._encode(next(replies)) + [min(policy.chat.ends)]
+                reply = next(replies, None)
+                assert reply is not None, "the episode asked for more replies than the test expects"
+                ids = policy.chat._encode(reply) + [min(policy.chat.ends)]
                 message = ids[:request.budget], [0.0] * min(len(ids), request.budget)
             else:
                 message = sandbox.run([request])[0]

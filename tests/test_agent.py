@@ -41,7 +41,6 @@ def run(policy, sandbox, replies, code=GAME, seed=5, hint=None, turn_tokens=200)
 
 
 def test_actions_reach_the_environment_as_the_contract_says(tiny, sandbox):
-    done = run(tiny, sandbox, ["<think>\\boxed{9}</think> so \\boxed{1} or \\boxed {20}.", "no box", "\\boxed{x"])
     done = run(tiny, sandbox, ["<think>\\boxed{9}</think> so \\boxed{1} or \\boxed {20}.", "no box", "\\boxed{x", "end"])
     assert done.actions == ["\\boxed{20}", "no box", "\\boxed{x", "end"] and done.value == 0.0 and not done.terminated
     assert done.messages[0] == "Guess the two-digit number, seed 5." and done.messages[-1] == " | ".join(done.actions)
