@@ -137,9 +137,12 @@ def episode(policy, sandbox, code, seed, hint, temperature, turn_tokens):
             if isinstance(hint, EnvError):
                 raise hint
         play.hint = hint
-        tools = env.facts["tools"]
-        names = {tool["function"]["name"] for tool in tools}
-        ids = chat.first(first_message(observation, hint, policy.is_pocket), json.dumps(tools) if tools else None)
+        tools = env.facts["tools"]                      # JSON text, from the child: never trusted to be well-formed
+        try:
+            names = {"".join([tool["function"]["name"]]) for tool in json.loads(tools or "[]")}
+        except (ValueError, TypeError, KeyError, RecursionError):
+            raise EnvError("the list of tools is malformed") from None
+        ids = chat.first(first_message(observation, hint, policy.is_pocket), tools)
         for _ in range(env.facts["max_turns"]):
             tokens = yield from play.sample.say(ids, turn_tokens, chat.ends)
             reply = chat.decode(tokens)

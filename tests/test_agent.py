@@ -117,7 +117,7 @@ class TwoArmEnv:
 def test_evaluation_reads_files_and_levels(pocket_dir, sandbox, tmp_path):
     (tmp_path / "easy.py").write_text("class AEnv:\n    LEVEL = 3\n    def reset(self, seed): return 'x', {}\n"
                                       "    def step(self, a): return 'y', 1.0, 'boxed' in a and '1' not in a and 'z' not in a and "
-                                      "a != '\\\\boxed{a}', True, {}\n")
+                                      "'{x' not in a and a != '\\\\boxed{a}', True, {}\n")
     (tmp_path / "hard.py").write_text("class AEnv:\n    LEVEL = 9\n    def reset(self, seed): return 'x', {}\n"
                                       "    def step(self, a): return 'y', 0.0, True, False, {}\n")
     policy, suite = load_policy(str(pocket_dir)), load_suite(sandbox, tmp_path)

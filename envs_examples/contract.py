@@ -1,0 +1,145 @@
+"""What an environment program is, seen from inside its process: the names it finds, how it is made, how it is called.
+
+The sandbox's zygote runs this file once, with numpy where the trainer has it, and forks.
+What is not imported here cannot be imported later: the files are out of reach by then."""
+# ruff: noqa: F401
+import bisect, collections, copy, datetime, functools, heapq, itertools, json, math, operator, random, re, statistics
+import string, sys, textwrap, time, types, typing
+from collections import Counter, OrderedDict, defaultdict, deque, namedtuple
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any, Callable, Dict, Iterable, List, Literal, Optional, Sequence, Set, Tuple, Union
+
+import __future__, _strptime, abc, array, base64, calendar, cmath, colorsys, contextlib, csv, decimal, difflib, fractions
+import graphlib, hashlib, html, inspect, io, locale, numbers, pathlib, pprint, queue, sched, secrets, shlex, struct
+import traceback, unicodedata, uuid, warnings, weakref, zlib
+import encodings.ascii, encodings.cp1252, encodings.idna, encodings.latin_1, encodings.punycode
+import encodings.unicode_escape, encodings.utf_16, encodings.utf_32, encodings.utf_8_sig
+
+try:
+    import numpy, numpy.fft, numpy.linalg, numpy.ma, numpy.polynomial, numpy.random
+    import numpy as np
+except ImportError:
+    pass
+
+NAMESPACE = {name: value for name, value in globals().items() if not name.startswith("__")}         # what programs find
+
+
+class ContractError(Exception):
+    """What the program is or returned is not what the contract asks for."""
+
+
+def load(code, max_turns, most):
+    """The program's environment object, and what it says about itself. Raises whatever the program raises."""
+    module = sys.modules["env"] = types.ModuleType("env")           # dataclasses and enums look their module up
+    module.__dict__.update(NAMESPACE)
+    exec(compile(code, "<env>", "exec"), module.__dict__)
+    cls = next((v for k, v in reversed(module.__dict__.items())
+                if isinstance(v, type) and k.endswith("Env") and v.__module__ == "env"), None)
+    if not all(callable(getattr(cls, name, None)) for name in ("reset", "step")):
+        raise TypeError("the program must define a class whose name ends in Env, with the methods reset and step")
+    init = getattr(cls.__init__, "__code__", None)
+    takes = init.co_varnames[:init.co_argcount + init.co_kwonlyargcount] if init else ()
+    env = cls(**({"max_turns": max_turns} if "max_turns" in takes else {}))
+    turns, level = getattr(env, "max_turns", None), getattr(env, "LEVEL", None)
+    return env, dict(max_turns=max(1, min(turns, max_turns)) if type(turns) is int else max_turns,
+                     level=level if type(level) is int else None,
+                     tools=text(tools(env.get_tools()), "the list of tools", most) if hasattr(env, "get_tools") else None,
+                     hint=callable(getattr(env, "hint", None)), solution=callable(getattr(env, "solution", None)))
+
+
+def tools(schemas):
+    """Tool schemas as chat templates take them, in JSON: [{type, function: {name, description, parameters}}]."""
+    try:
+        schemas = [schema.get("function", schema) for schema in schemas]
+        return json.dumps([{"type": "function", "function": dict(
+            name="".join([schema["name"]]), description=str(schema.get("description", "")),
+            parameters=dict(schema.get("parameters", {})))} for schema in schemas])
+    except (ValueError, TypeError, KeyError, AttributeError):
+        raise ContractError("get_tools must return a list of function schemas, each with a name and parameters") from None
+
+
+def plain(value):
+    """numpy scalars and one-element arrays become Python numbers."""
+    if type(value).__module__ != "numpy" or not hasattr(value, "item"):
+        return value
+    if getattr(value, "size", 1) != 1:
+        raise ContractError(f"an array of {value.size} elements stands where one value belongs")
+    return value.item()
+
+
+def text(value, what, most):
+    value = plain(value)
+    if not isinstance(value, str) or len(value) > most:
+        got = f"{len(value)} characters" if isinstance(value, str) else type(value).__name__
+        raise ContractError(f"{what} must be a string of at most {most} characters, got {got}")
+    return value
+
+
+def step(env, action, most, max_reward):
+    """(observation, reward, terminated, truncated); info stays here: nothing may depend on it."""
+    result = env.step(action)
+    if not isinstance(result, tuple) or len(result) != 5:
+        got = len(result) if isinstance(result, tuple) else type(result).__name__
+        raise ContractError(f"step must return 5 values (observation, reward, terminated, truncated, info), got {got}")
+    reward, terminated, truncated = map(plain, result[1:4])
+    if type(reward) not in (int, float, bool) or not abs(reward) <= max_reward:         # not: NaN compares False
+        raise ContractError(f"the reward must be a finite number of at most {max_reward:g}, got {str(reward)[:40]}")
+    if type(terminated) is not bool or type(truncated) is not bool:
+        raise ContractError(f"terminated and truncated must be bool, got {str(terminated)[:40]} and {str(truncated)[:40]}")
+    return text(result[0], "the observation", most), float(reward), terminated, truncated
+
+
+def canonical(value, depth=6):
+    """Text that is equal in two processes where the value is: sets in order, objects by their attributes, no addresses."""
+    if isinstance(value, random.Random):
+        value = value.getstate()
+    if isinstance(value, (list, tuple, deque)):
+        return f"[{','.join(canonical(v, depth - 1) for v in value)}]" if depth else "..."
+    if isinstance(value, (set, frozenset)):
+        return f"{{{','.join(sorted(canonical(v, depth - 1) for v in value))}}}" if depth else "..."
+    if isinstance(value, dict):
+        return canonical(list(value.items()), depth)
+    if isinstance(value, (str, int, float, bytes, type(None), Enum)):
+        return repr(value)
+    return type(value).__name__ + (canonical(vars(value), depth - 1) if depth and hasattr(value, "__dict__") else "")
+
+
+def serve(channel, layers):
+    """Answer calls on `channel`, a JSON line each, until it closes. The first is a reset, which brings the program."""
+    loads, encode = json.loads, json.JSONEncoder().encode           # bound here: the program may patch what it finds
+    readline, write, flush, env = channel.readline, channel.write, channel.flush, None
+    while line := readline():
+        call = loads(line)
+        phase, argument = call["method"], call["argument"]
+        try:
+            if phase == "reset":
+                phase, most, max_reward = "load", argument["text_chars"], argument["max_reward"]
+                env, facts = load(argument["code"], argument["max_turns"], most)
+                phase = "reset"
+                value = env.reset(argument["seed"])
+                value = value[0] if isinstance(value, tuple) else value
+                value = facts | {"layers": layers}, text(value, "the observation", most)
+            elif phase == "step":
+                value = step(env, argument, most, max_reward)
+            elif phase == "hint":
+                value = text(env.hint(), "the hint", most)
+            elif phase == "state":
+                value = [f"{name} {hashlib.sha256(canonical(v).encode()).hexdigest()}"
+                         for name, v in {**vars(type(env)), **getattr(env, "__dict__", {})}.items() if not name.startswith("__")]
+            else:                                       # solution(): an answer, or a list of actions
+                value = env.solution()
+                value = value if isinstance(value, (list, tuple)) else [value]
+                value = [text(action, "an action of solution()", most) for action in value]
+            reply = encode({"id": call["id"], "ok": value})
+        except BaseException as error:                  # SystemExit and KeyboardInterrupt are the program's fault too
+            try:
+                words = str(error)[:1000]
+            except BaseException:
+                words = "(its message could not be made)"
+            contract = isinstance(error, ContractError) or ".reset() takes" in words
+            kind = ("contract" if contract else "crash" if phase != "load"
+                    else "syntax" if isinstance(error, SyntaxError) else "load")
+            reply = encode({"id": call["id"], "error": f"{phase}: {type(error).__name__[:100]}: {words}", "kind": kind})
+        write(reply.encode() + b"\n")
+        flush()
