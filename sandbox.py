@@ -48,9 +48,11 @@ def install_landlock():
     kernel("syscall", 446, ruleset := kernel("syscall", 444, ctypes.addressof(rules), 8, 0), 0)         # restrict_self
     os.close(ruleset)
 
-def install_seccomp():
-    """Allow SYSCALLS and MAPPING, kill calls of a foreign architecture, refuse the rest."""
-    column, arch = ARCHITECTURES[platform.machine()]
+def seccomp_filter():
+    """A program for the kernel: allow SYSCALLS and MAPPING, kill calls of a foreign architecture, refuse the rest."""
+    column, arch = ARCHITECTURES.get(platform.machine(), (None, None))
+    if arch is None:
+        return None
     load, equal, mask, ret = 0x20, 0x15, 0x45, 0x06     # an instruction: what, how far to jump if true, if not, operand
     allow, kill, refuse, unknown = 0x7FFF0000, 0x80000000, 0x50000 | errno.EPERM, 0x50000 | errno.ENOSYS
     code = [(load, 0, 0, 4), (equal, 1, 0, arch), (ret, 0, 0, kill), (load, 0, 0, 0),
@@ -60,10 +62,9 @@ def install_seccomp():
     for numbers in MAPPING.values():
         code += [(equal, 0, 4, numbers[column]), (load, 0, 0, 32), (mask, 0, 1, 4), (ret, 0, 0, refuse), (ret, 0, 0, allow)]
     lines = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *line) for line in code + [(ret, 0, 0, refuse)]))
-    header = ctypes.create_string_buffer(struct.pack("HxxxxxxQ", len(code) + 1, ctypes.addressof(lines)))
-    kernel("prctl", 22, 2, ctypes.addressof(header), 0, 0)              # PR_SET_SECCOMP, SECCOMP_MODE_FILTER
+    return ctypes.create_string_buffer(struct.pack("HxxxxxxQ", len(code) + 1, ctypes.addressof(lines))), lines
 
-def seal(size, cpu_seconds):
+def seal(size, cpu_seconds, filter):
     """Give up, for ever, everything but computing. Returns the names of the LAYERS that are in force."""
     layers = ["process", "rlimits"]
     with contextlib.suppress(OSError):                  # only root can, where the user nobody exists
@@ -83,9 +84,10 @@ def seal(size, cpu_seconds):
         hard = resource.getrlimit(kind)[1]              # limits are only ever lowered
         with contextlib.suppress(ValueError):           # macOS takes no memory limit
             resource.setrlimit(kind, (value if hard == resource.RLIM_INFINITY else min(value, hard),) * 2)
-    with contextlib.suppress(OSError, KeyError, AttributeError):
-        install_seccomp()
-        layers.append("seccomp")
+    with contextlib.suppress(OSError):
+        if filter:
+            kernel("prctl", 22, 2, ctypes.addressof(filter[0]), 0, 0)   # PR_SET_SECCOMP, SECCOMP_MODE_FILTER
+            layers.append("seccomp")
     return layers
 
 # ---- the zygote
@@ -98,14 +100,14 @@ def zygote(memory_mb, cpu_seconds, numpy_path):
     exec(Path(folder, "envs_examples/contract.py").read_text(), contract)
     control, null = socket.socket(fileno=os.dup(0)), os.open("/dev/null", os.O_RDWR)
     pages = int(Path("/proc/self/statm").read_text().split()[0]) if sys.platform == "linux" else 0      # already mapped:
-    size = memory_mb * 2 ** 20 + pages * resource.getpagesize()                                        # not counted
+    size, filter = memory_mb * 2 ** 20 + pages * resource.getpagesize(), seccomp_filter()              # not counted
     gc.collect()
     gc.freeze()                                         # children must not touch, and so copy, these pages
     control.sendall(bytes(4))
     while True:
         request, fds, _, _ = socket.recv_fds(control, 5, 1, socket.MSG_WAITALL)
-        if len(request) < 5:                            # the trainer is gone
-            os._exit(0)                                 # and so are the children: PR_SET_PDEATHSIG
+        if len(request) < 5:
+            os._exit(0)                                 # the trainer is gone; the children go too, by PR_SET_PDEATHSIG
         op, number = struct.unpack("<cI", request)
         if op != b"S":
             pid = children.pop(number)
@@ -118,17 +120,17 @@ def zygote(memory_mb, cpu_seconds, numpy_path):
             os.close(fds[0])
         else:
             try:
+                with contextlib.suppress(OSError):      # when memory is short, the kernel shall begin here
+                    os.write(os.open("/proc/self/oom_score_adj", os.O_WRONLY), b"1000")
                 for target, fd in ((3, fds[0]), (0, null), (1, null), (2, null)):
                     os.dup2(fd, target)
                 os.closerange(4, 1024)
                 os.setsid()
                 os.nice(5)
-                with contextlib.suppress(OSError):
-                    Path("/proc/self/oom_score_adj").write_text("1000")
                 signal.signal(signal.SIGPIPE, signal.SIG_IGN)
-                for generator in [random] + ([contract["np"].random] if "np" in contract else []):      # alike in all runs,
-                    generator.seed(int(os.environ["PYTHONHASHSEED"]))                                   # not in check's twin
-                contract["serve"](io.BufferedRWPair(*[open(3, "r+b", buffering=0)] * 2), " ".join(seal(size, cpu_seconds)))
+                random.seed(hash("nano"))               # alike in all episodes, not in check's twin; so is numpy's, unasked
+                channel = io.BufferedRWPair(*[open(3, "r+b", buffering=0)] * 2)
+                contract["serve"](channel, " ".join(seal(size, cpu_seconds, filter)))
             finally:
                 os._exit(70)
 
@@ -160,6 +162,22 @@ class Limits:
     max_reward: float = 1e6
     max_turns: int = 25                                 # offered to the constructor; a program may choose fewer
     in_flight: int = 4 * (os.cpu_count() or 1)          # calls running at once: more would only wait for a core
+
+@dataclasses.dataclass
+class Failure:
+    kind: str       # syntax, load, contract, crash, died, timeout, protocol, nondeterministic, endless, trivial or unsolved
+    detail: str     # one sentence that a designer can act on
+
+@dataclasses.dataclass
+class Verdict:
+    ok: bool
+    failures: list
+    max_turns: int = 0
+    layers: tuple = ()
+    level: int = None                                   # the program's own LEVEL, if it states one
+    has_hint: bool = False
+    witness: bool = False                               # its solution() was played and completed the task
+    constant: bool = False                              # it answered alike on every probed seed
 
 _STRINGS = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"')
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff]|(?<=<)(?=\\|\\w+\\|>)")
@@ -219,8 +237,8 @@ class Sandbox(contextlib.ExitStack):
             start_new_session=True, env=dict(PATH="/usr/bin:/bin", LANG="C.UTF-8", PYTHONHASHSEED=str(hash_seed),
                                              OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1", MKL_NUM_THREADS="1"))
         theirs.close()
-        self.callback(self._process.wait, 5)
-        self.callback(self._control.close)              # first at the end: then the zygote kills its children, and ends
+        self.callback(self._process.wait, 5)            # at the end, after the next line: then it ends, with its children
+        self.callback(self._control.close)
         self._answer()                                  # it has imported everything
         with self.make("class Env:\n    def reset(self, seed): return ''\n    step = reset\n") as probe:
             probe.reset(seed=0)
@@ -259,8 +277,7 @@ class Sandbox(contextlib.ExitStack):
     def run(self, calls):
         """Results, or EnvError in place, of many (env, method, argument) at once, in order."""
         results = {}
-        for key, call in enumerate(calls):
-            self.submit(key, *call)
+        self._queue.extend((key, *call) for key, call in enumerate(calls))
         while len(results) < len(calls):
             results.update(self.poll(1.0))
         return [results[key] for key in range(len(calls))]
@@ -402,23 +419,6 @@ class SandboxedEnv(gymnasium.Env):
     def close(self):
         self.sandbox._end(self, EnvError("the environment is closed"))
         self.sandbox._settle(self, self.failure)        # should a call be under way
-
-# ---- admission
-@dataclasses.dataclass
-class Failure:
-    kind: str       # syntax, load, contract, crash, died, timeout, protocol, nondeterministic, endless, trivial or unsolved
-    detail: str     # one sentence that a designer can act on
-
-@dataclasses.dataclass
-class Verdict:
-    ok: bool
-    failures: list
-    max_turns: int = 0
-    layers: tuple = ()
-    level: int = None                                   # the program's own LEVEL, if it states one
-    has_hint: bool = False
-    witness: bool = False                               # its solution() was played and completed the task
-    constant: bool = False                              # it answered alike on every probed seed
 
 # ---- command line
 def main():

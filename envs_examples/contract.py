@@ -126,7 +126,8 @@ def serve(channel, layers):
                 value = text(env.hint(), "the hint", most)
             elif phase == "state":
                 value = [f"{name} {hashlib.sha256(canonical(v).encode()).hexdigest()}"
-                         for name, v in {**vars(type(env)), **getattr(env, "__dict__", {})}.items() if not name.startswith("__")]
+                         for name, v in {**vars(type(env)), **getattr(env, "__dict__", {})}.items()
+                         if not name.startswith("__")]
             else:                                       # solution(): an answer, or a list of actions
                 value = env.solution()
                 value = value if isinstance(value, (list, tuple)) else [value]

@@ -436,13 +436,14 @@ def test_honest_but_slow_steps_are_never_punished():
             env.close()
 
 
-def test_global_generators_are_alike_in_every_run():
-    draws = []
-    for _ in range(2):
-        with Sandbox() as box, box.make(program("return f'{random.random()} {np.random.rand()} {[*set(map(str, range(9)))]}', 0.0, True, False, {}")) as env:
-            env.reset(seed=0)
-            draws.append(env.step("a")[0])
-    assert draws[0] == draws[1]
+def test_global_generators_are_alike_in_every_episode(sandbox):
+    """A program that draws from them is refused; should one slip through, both arms still play the same game."""
+    code, draws = program("return f'{random.random()} {np.random.rand()} {[*set(map(str, range(9)))]}', 0.0, True, False, {}"), set()
+    for seed in (0, 0, 1):
+        with sandbox.make(code) as env:
+            env.reset(seed=seed)
+            draws.add(env.step("a")[0])
+    assert len(draws) == 1
 
 
 def test_control_tokens_cannot_forge_a_turn(sandbox, tiny):
@@ -577,8 +578,7 @@ def test_the_filter_has_the_numbers_of_both_architectures():
 
 def test_a_wrong_architecture_has_no_seccomp(monkeypatch):
     monkeypatch.setattr(module.platform, "machine", lambda: "riscv64")
-    with pytest.raises(KeyError):
-        module.install_seccomp()
+    assert module.seccomp_filter() is None
 
 
 def test_command_line(tmp_path):
