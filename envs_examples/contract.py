@@ -10,9 +10,10 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, Callable, Dict, Iterable, List, Literal, Optional, Sequence, Set, Tuple, Union
 
-import __future__, _strptime, abc, array, base64, calendar, cmath, colorsys, contextlib, csv, decimal, difflib, fractions
-import graphlib, hashlib, html, inspect, io, locale, numbers, pathlib, pprint, queue, sched, secrets, shlex, struct
-import traceback, unicodedata, uuid, warnings, weakref, zlib
+import __future__, _strptime, abc, array, ast, base64, calendar, cmath, colorsys, contextlib, csv, decimal, difflib
+import fractions, glob, graphlib, hashlib, html, inspect, io, keyword, locale, logging, numbers, os, pathlib, pickle, pprint
+import queue, sched, secrets, shlex, shutil, struct, tempfile, threading, timeit, traceback, unicodedata, uuid, warnings
+import weakref, zlib
 import encodings.ascii, encodings.cp1252, encodings.idna, encodings.latin_1, encodings.punycode
 import encodings.unicode_escape, encodings.utf_16, encodings.utf_32, encodings.utf_8_sig
 
@@ -60,7 +61,13 @@ def tools(schemas):
 
 
 def plain(value):
-    """numpy scalars and one-element arrays become Python numbers."""
+    """numpy scalars, one-element arrays, and subclasses of str, float and int become what they stand for, unasked."""
+    if isinstance(value, str):
+        return str.__str__(value)
+    if isinstance(value, float):
+        return float.__float__(value)
+    if isinstance(value, int) and type(value) is not bool:
+        return int.__int__(value)
     if type(value).__module__ != "numpy" or not hasattr(value, "item"):
         return value
     if getattr(value, "size", 1) != 1:

@@ -93,6 +93,8 @@ def attack(box, path, canary):
                 break
             assert "ESCAPED" not in result[0] and "canary-7f3a" not in result[0], result[0]
             assert method == "reset" or type(result[1]) is float and abs(result[1]) <= 1e6
+            if path.stem == "state_leak":
+                assert result[0] == "count 1"
             if method == "step" and (result[2] or result[3]):
                 break
         assert neighbour.step("\\boxed{%s}" % (int(observation.split()[-1]) + 1))[:3] == ("yes", 1.0, True)
@@ -106,8 +108,12 @@ def attack(box, path, canary):
 def test_hostile_programs_are_contained(path, sandbox, canary, monkeypatch):
     monkeypatch.setenv("HF_TOKEN", "canary-7f3a")
     ended = attack(sandbox, path, canary)
-    if expected := re.search("^# ENDS: (.*)$", path.read_text(), re.M):
-        assert ended in expected[1].split()
+    assert ended in re.search("^# ENDS: (.*)$", path.read_text(), re.M)[1].split()
+
+
+def test_the_published_list_is_complete():
+    text = (ROOT / "tests/hostile/README.md").read_text()
+    assert re.findall(r"^\| `(\w+)` \|", text, re.M) == [path.stem for path in HOSTILE] and len(HOSTILE) == 82
 
 
 PYTHONS = {}                                            # version -> interpreter, of those that this project supports
@@ -359,7 +365,7 @@ OUTCOMES = {"env-01": ("EnvTimeout", "timeout"), "env-02": ("EnvTimeout EnvDied 
             "env-09": (0.0, None), "env-10": (0.0, "endless"), "env-11": ("crash", "crash"), "env-12": ("EnvDied", "died"),
             "env-13": ("crash", "crash"), "env-14": ("EnvDied crash", "died crash"), "env-16": ("EnvTimeout crash", "timeout crash"),
             "env-20": ("crash", "crash"), "env-30": (1.0, "trivial"), "env-31": ("contract", "contract"),
-            "env-33": ("contract", "contract"), "env-34": ("contract", "contract"), "env-35": (0.0, None), "env-37": (0.0, "endless"),
+            "env-33": (0.5, "trivial"), "env-34": ("contract", "contract"), "env-35": (0.0, None), "env-37": (0.0, "endless"),
             "env-40": (0.0, "nondeterministic"), "env-41": (0.0, "nondeterministic"), "env-42": (0.0, "nondeterministic"),
             "env-43": (0.0, None), "env-44": (0.0, "trivial"), "env-46": (0.0, "nondeterministic"),
             "hack-01": (0.0, "trivial"), "hack-03": (0.0, None), "hack-04": (0.0, None), "hack-06": (0.0, None)}

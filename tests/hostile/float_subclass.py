@@ -1,5 +1,5 @@
 # MUST: a float that lies about its size must not be believed.
-# ENDS: EnvError
+# ENDS: fine
 class AttackEnv:
     def reset(self, seed=None):
         return "ready", {}
