@@ -18,7 +18,7 @@ from pathlib import Path
 import regret
 from envs_examples import pocket
 from model import Engine, Sample, generating, load_policy
-from sandbox import EnvError, EnvTimeout, Sandbox
+from sandbox import EnvError, EnvTimeout, Sandbox, clean
 
 # ------------------------------------------------------------------------------------------------- reading a reply
 
@@ -104,7 +104,9 @@ def first_message(observation, hint, is_pocket):
         return pocket.agent_prompt(observation, hint)
     return PROMPT.format(observation=observation, hint=f"\n\nHint: {hint}" if hint else "")
 
-PROGRAM_HINT = object()             # in place of a hint: ask the program's own hint() after reset
+# In place of a hint: ask the program's own hint() after reset, and show it or not. The plain arm asks too, so that a hint()
+# that changes the game changes it for both.
+PROGRAM_HINT, UNSEEN_HINT = object(), object()
 
 @dataclasses.dataclass
 class Trajectory:
@@ -132,14 +134,17 @@ def episode(policy, sandbox, code, seed, hint, temperature, turn_tokens):
         if isinstance(result, EnvError):
             raise result
         observation = result[0]
-        if hint is PROGRAM_HINT:
-            hint = yield env, "hint", None
-            if isinstance(hint, EnvError):
-                raise hint
+        if hint in (PROGRAM_HINT, UNSEEN_HINT):
+            told = yield env, "hint", None
+            if isinstance(told, EnvError):
+                raise told
+            hint = told if hint is PROGRAM_HINT else None
         play.hint = hint
         tools = env.facts["tools"]                      # JSON text, from the child: never trusted to be well-formed
         try:
-            names = {"".join([tool["function"]["name"]]) for tool in json.loads(tools or "[]")}
+            schemas = json.loads(tools or "[]")
+            names = {"".join([tool["function"]["name"]]) for tool in schemas}
+            tools = clean(json.dumps(schemas, ensure_ascii=False)) if schemas else None
         except (ValueError, TypeError, KeyError, RecursionError):
             raise EnvError("the list of tools is malformed") from None
         ids = chat.first(first_message(observation, hint, policy.is_pocket), tools)

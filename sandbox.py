@@ -179,7 +179,7 @@ class Verdict:
     witness: bool = False                               # its solution() was played and completed the task
     constant: bool = False                              # it answered alike on every probed seed
 
-_STRINGS = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"')
+_STRINGS = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*(?:"|\Z)', re.S)         # to the end where it is open: linear
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff]|(?<=<)(?=\\|\\w+\\|>)")
 
 def clean(text: str) -> str:
@@ -238,7 +238,7 @@ class Sandbox(contextlib.ExitStack):
                                              OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1", MKL_NUM_THREADS="1"))
         theirs.close()
         self.callback(self._process.wait, 5)            # at the end, after the next line: then it ends, with its children
-        self.callback(self._control.close)
+        self.callback(self._control.shutdown, socket.SHUT_RDWR)
         self._answer()                                  # it has imported everything
         with self.make("class Env:\n    def reset(self, seed): return ''\n    step = reset\n") as probe:
             probe.reset(seed=0)
@@ -276,34 +276,36 @@ class Sandbox(contextlib.ExitStack):
 
     def run(self, calls):
         """Results, or EnvError in place, of many (env, method, argument) at once, in order."""
-        results = {}
-        self._queue.extend((key, *call) for key, call in enumerate(calls))
-        while len(results) < len(calls):
-            results.update(self.poll(1.0))
-        return [results[key] for key in range(len(calls))]
+        results = {object(): None for _ in calls}       # keys that no other call has, should one have been interrupted
+        keys, waiting = list(results), set(results)
+        self._queue.extend((key, *call) for key, call in zip(keys, calls))
+        while waiting:
+            results.update(done := dict(self.poll(1.0)))
+            waiting -= done.keys()
+        return [results[key] for key in keys]
 
     def _start(self, key, env, method, argument):
-        env.key, env.method, seconds = key, method, self.limits.call_seconds
+        assert env not in self._in_flight, "an environment takes one call at a time"
+        seconds, nonce = self.limits.call_seconds, secrets.token_hex(8)
+        if method == "reset":
+            seconds += self.limits.load_seconds
+            argument = dict(seed=argument, code=env.code, **dataclasses.asdict(self.limits))
+        line = json.dumps(dict(id=nonce, method=method, argument=argument)).encode() + b"\n"
+        env.key, env.method, env.nonce, env.deadline = key, method, nonce, time.monotonic() + seconds
         self._in_flight.add(env)
         try:
             if method == "reset":
                 self._fork(env)
-                seconds += self.limits.load_seconds
-                argument = dict(seed=argument, code=env.code, **dataclasses.asdict(self.limits))
-            elif env.failure:
-                raise env.failure
-            env.nonce, env.deadline = secrets.token_hex(8), time.monotonic() + seconds
-            line = json.dumps(dict(id=env.nonce, method=method, argument=argument)).encode() + b"\n"
-            if env.sock.send(line) < len(line):         # the kernel holds some 200 kB for a child that is slow to read
-                raise EnvProtocol(f"a call of {len(line)} bytes is too long, or was not read")
-        except EnvError as error:
-            self._settle(env, error)
+            if env.failure:
+                self._settle(env, env.failure)
+            elif env.sock.send(line) < len(line):       # the kernel holds some 200 kB for a child that is slow to read
+                self._settle(env, EnvProtocol(f"a call of {len(line)} bytes is too long, or was not read"))
         except OSError:
             self._settle(env, EnvDied("the process ended between two calls"))
 
     def _receive(self, env):
         try:
-            if not (data := env.sock.recv(1 << 16)):
+            if not (data := env.sock.recv(self.limits.line_bytes + 1)):
                 raise ConnectionError
             env.buffer += data
             line, newline, rest = env.buffer.partition(b"\n")
@@ -330,7 +332,8 @@ class Sandbox(contextlib.ExitStack):
     def _fork(self, env):
         self._end(env, None)                            # one process plays one episode
         if env.code in self.retired:
-            raise EnvTimeout("this program was retired: an earlier call of it timed out")
+            env.failure = EnvTimeout("this program was retired: an earlier call of it timed out")
+            return
         env.number, env.buffer = next(self._numbers), b""
         env.sock, theirs = socket.socketpair()
         env.sock.setblocking(False)
@@ -361,29 +364,27 @@ class Sandbox(contextlib.ExitStack):
 
     def check(self, code, seeds=(0, 1)):
         """Judge a program by letting it be played by BOTS and by its own solution(): -> Verdict."""
-        failures, facts, constant = {}, {}, False       # failures: kind -> detail
+        failures, facts, constant, rng = {}, {}, False, random.Random(ascii(code))      # failures: kind -> detail
         try:
             self._twin = self._twin or self.enter_context(Sandbox(self.limits, True, hash_seed=1))
-            large = ("chance", 2 ** 31 - 1)             # one large seed is always among them
-            again = {("chance", seed): BOTS["chance"] for seed in (*seeds, large[1])}
-            plays = {(name, seed): bot for name, bot in BOTS.items() for seed in seeds} | again
-            played, facts, solutions, held = episodes(self, code, plays, ask=[("silent", seed) for seed in seeds])
-            again, _, _, holds = episodes(self._twin, code, again, ask=[large])
-            constant = all(episode == again[large] for episode in again.values())
-            if not all(end[2] or end[3] for *_, end in played.values()):
+            again = {("chance", seed): BOTS["chance"] for seed in (*seeds, rng.randrange(2 ** 30, 2 ** 31))}
+            played, facts = episodes(self, code, {(name, seed): bot for name, bot in BOTS.items() for seed in seeds} | again)
+            again, _ = episodes(self._twin, code, again)
+            constant = len({str(episode.steps) for episode in again.values()}) == 1
+            if not all(end[2] or end[3] for (*_, end), *_ in played.values()):
                 failures["endless"] = f"no end after {facts['max_turns']} turns: return truncated=True by then"
-            changed = {name for play in again for name, value in holds[play].items() if held[play].get(name, value) != value}
-            if changed or any(again[play] != played[play] for play in again):
-                failures["nondeterministic"] = (f"one seed, two episodes ({', '.join(changed) or 'text'} differ): use random"
-                                                ".Random(seed), not set order or time, and let hint() change nothing")
+            if different := [play for play in again if again[play] != played[play]]:
+                names = dict(again[different[0]].holds.items() ^ played[different[0]].holds.items()) or ["text"]
+                failures["nondeterministic"] = (f"one seed gave two different episodes ({', '.join(names)}): draw all from "
+                                                "random.Random(seed), and do not depend on set order, hash, time or id")
             for name in BOTS:
                 if all(won(played[name, seed]) for seed in seeds) and not failures:         # suspicious: look at more seeds
-                    more = {(name, seed): BOTS[name] for seed in range(100, 100 + PROBES)}
+                    more = {(name, seed): BOTS[name] for seed in rng.sample(range(2 ** 31), PROBES)}
                     wins = sum(map(won, episodes(self, code, more)[0].values()))
                     if wins > BOT_WINS * PROBES:
                         failures["trivial"] = f"a player that knows nothing ('{name}') wins on {wins} of {PROBES} seeds"
-            scripts = {("solution", seed): script(actions) for (_, seed), actions in solutions.items()}
-            if scripts and not failures and not all(map(won, episodes(self, code, scripts)[0].values())):
+            scripts = {play: script(again[play].solution) for play in again if facts["solution"]}
+            if scripts and not failures and not all(map(won, episodes(self, code, scripts, ask=False)[0].values())):
                 failures["unsolved"] = "solution() does not complete the task; it returns the answer, or a list of actions"
         except EnvError as error:
             failures[error.kind] = str(error)
@@ -403,7 +404,7 @@ class SandboxedEnv(gymnasium.Env):
 
     def _call(self, method, argument=None):
         if isinstance(result := self.sandbox.run([(self, method, argument)])[0], EnvError):
-            raise result
+            raise result.with_traceback(None)
         return result
 
     def reset(self, *, seed=None, options=None):
@@ -420,7 +421,6 @@ class SandboxedEnv(gymnasium.Env):
         self.sandbox._end(self, EnvError("the environment is closed"))
         self.sandbox._settle(self, self.failure)        # should a call be under way
 
-# ---- command line
 def main():
     parser = argparse.ArgumentParser(description="Check one environment program in the sandbox.")
     parser.add_argument("file", type=Path, nargs="?", help="a Python file with one class whose name ends in Env")
@@ -436,7 +436,7 @@ def main():
             if options.layers:
                 sys.exit(not self_attack(sandbox))
             if options.play:
-                (*_, end), = episodes(sandbox, code, {("you", secrets.randbelow(1000)): person})[0].values()
+                end = episodes(sandbox, code, {("you", secrets.randbelow(1000)): person})[0].popitem()[1].steps[-1]
                 sys.exit(print(f"{end[0]}\nreturn {end[1] * end[2]:g}"))
             verdict = sandbox.check(code)
     except (OSError, UnicodeDecodeError, RuntimeError, EnvError, EOFError) as error:

@@ -30,7 +30,7 @@ from peft import get_peft_model_state_dict, set_peft_model_state_dict
 from transformers import HfArgumentParser
 
 import regret
-from agent import PROGRAM_HINT, evaluate, load_suite, play, solve_rates
+from agent import PROGRAM_HINT, UNSEEN_HINT, evaluate, load_suite, play, solve_rates
 from designer import SKILLS, Design, Memory, design, load_corpus, load_pool, write_hints
 from envs_examples import pocket
 from model import load_policy, self_test, update
@@ -184,7 +184,9 @@ def train(cfg, accelerator, out, policy, optimizer, sandbox, documents, pool, sk
             live = [(d, seeds[i]) for d, i in zip(designs, mine) if not d.refusal]
             jobs = [(d, False, s) for d, row in live for s in row]
             jobs += [(d, True, s) for d, row in live for s in row if opening and d.hint is not None]
-            plays, tokens = play(policy, sandbox, [(d.code, s, d.hint if hinted else None) for d, hinted, s in jobs],
+            unseen = {PROGRAM_HINT: UNSEEN_HINT}            # what the plain arm has in a hint's place
+            plays, tokens = play(policy, sandbox,
+                                 [(d.code, s, d.hint if hinted else unseen.get(d.hint)) for d, hinted, s in jobs],
                                  cfg.temperature, cfg.turn_tokens, cfg.slots, own.random())
         for d in designs:
             group = [(hinted, p) for (e, hinted, _), p in zip(jobs, plays) if e is d]

@@ -1,5 +1,5 @@
 """Players that know nothing, and how admission lets them try (`Sandbox.check`): what pays them teaches nothing."""
-import random, re
+import collections, random, re
 
 PROBES, BOT_WINS = 8, 0.5       # a bot that wins on more than this share of this many seeds makes a program trivial
 
@@ -11,7 +11,7 @@ def boxed(action):
 
 def options(text):
     """What an observation lists to choose from: boxed examples, numbered or bulleted lines, `moves: a, b or c`."""
-    listed = re.findall(r"\\boxed\{([^{}]+)\}|^\s*\(?(\w{1,2})[.):]\s|^\s*[-*•]\s+(.+?)\s*$", text, re.M)
+    listed = re.findall(r"\\boxed\{([^{}]+)\}|^[^\S\n]*\(?(\w{1,2})[.):]\s|^[^\S\n]*[-*•][^\S\n]+(\S(?:.*\S)?)", text, re.M)
     inline = re.search(r"\b(?:options?|choices?|actions?|moves?|commands?|one of)\b[^:\n]*:[ \t]*([^\n.]+)", text, re.I)
     words = re.split(r"\s*(?:[,|/;]|\bor\b|\band\b)\s*", inline[1]) if inline else []
     return [word for group in listed for word in group if word] + [word for word in words if word]
@@ -41,15 +41,16 @@ def script(actions):
     return lambda turn, seen: boxed(actions[turn]) if turn < len(actions) else ""
 
 
+Episode = collections.namedtuple("Episode", "steps hint solution holds")        # holds: {attribute: digest} at the end
+
+
 def won(episode):
-    return episode[-1][2] and episode[-1][1] > 0
+    return episode.steps[-1][2] and episode.steps[-1][1] > 0
 
 
-def episodes(sandbox, code, players, ask=()):
-    """Let players play side by side: {(name, seed): player} -> ({(name, seed): [first observation, step, ...]}, facts,
-    {(name, seed): solution()}, {(name, seed): {attribute: digest} at the end}). Raises the first error of the program.
-
-    Where `ask` says so, hint() and solution() are called before the first step: a side effect of theirs shows."""
+def episodes(sandbox, code, players, ask=True):
+    """Let players play side by side: {(name, seed): player} -> ({(name, seed): Episode}, the program's facts). With `ask`,
+    hint() and solution() are called first, where there are any. Raises the first error of the program."""
     def run(method, keys, arguments):
         results = sandbox.run([(envs[key], method, argument) for key, argument in zip(keys, arguments)])
         for result in results:
@@ -58,18 +59,18 @@ def episodes(sandbox, code, players, ask=()):
         return dict(zip(keys, results))
     envs, nothing = {key: sandbox.make(code) for key in players}, [None] * len(players)
     try:
-        played = {key: [result] for key, result in run("reset", players, [seed for _, seed in players]).items()}
+        steps = {key: [result] for key, result in run("reset", players, [seed for _, seed in players]).items()}
         facts = next(iter(envs.values())).facts
-        if facts["hint"]:
-            run("hint", ask, nothing)
-        solutions = run("solution", ask, nothing) if facts["solution"] else {}
+        hints = run("hint", players if ask and facts["hint"] else [], nothing)
+        solutions = run("solution", players if ask and facts["solution"] else [], nothing)
         for turn in range(facts["max_turns"]):
-            live = [key for key, (*_, last) in played.items() if not turn or not (last[2] or last[3])]
-            actions = [players[key](turn, [step[0] for step in played[key]]) for key in live]
+            live = [key for key, (*_, last) in steps.items() if not turn or not (last[2] or last[3])]
+            actions = [players[key](turn, [step[0] for step in steps[key]]) for key in live]
             for key, result in run("step", live, actions).items():
-                played[key].append(result)
-        held = {key: dict(entry.rsplit(" ", 1) for entry in state) for key, state in run("state", players, nothing).items()}
-        return played, facts, solutions, held
+                steps[key].append(result)
+        holds = run("state", players, nothing)
+        holds = {key: dict(entry.rpartition(" ")[::2] for entry in entries) for key, entries in holds.items()}
+        return {key: Episode(steps[key], hints.get(key), solutions.get(key), holds[key]) for key in players}, facts
     finally:
         for env in envs.values():
             env.close()

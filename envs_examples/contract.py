@@ -35,9 +35,9 @@ def load(code, max_turns, most):
     module = sys.modules["env"] = types.ModuleType("env")           # dataclasses and enums look their module up
     module.__dict__.update(NAMESPACE)
     exec(compile(code, "<env>", "exec"), module.__dict__)
-    cls = next((v for k, v in reversed(module.__dict__.items())
-                if isinstance(v, type) and k.endswith("Env") and v.__module__ == "env"), None)
-    if not all(callable(getattr(cls, name, None)) for name in ("reset", "step")):
+    cls = next((v for k, v in reversed(module.__dict__.items()) if isinstance(v, type) and k.endswith("Env") and
+                v.__module__ == "env" and callable(getattr(v, "reset", None)) and callable(getattr(v, "step", None))), None)
+    if cls is None:
         raise TypeError("the program must define a class whose name ends in Env, with the methods reset and step")
     init = getattr(cls.__init__, "__code__", None)
     takes = init.co_varnames[:init.co_argcount + init.co_kwonlyargcount] if init else ()
@@ -98,18 +98,33 @@ def step(env, action, most, max_reward):
 
 
 def canonical(value, depth=6):
-    """Text that is equal in two processes where the value is: sets in order, objects by their attributes, no addresses."""
+    """Text that is equal in two processes where the value is: sets and dicts sorted, objects by attribute, no addresses."""
+    if isinstance(value, (str, int, float, complex, bytes, type(None))):
+        return repr(plain(value))
+    if depth == 0:
+        return "..."
     if isinstance(value, random.Random):
         value = value.getstate()
+    for name in ("tolist", "bit_generator", "state"):               # of numpy: arrays, generators, what drives them
+        if type(value).__module__.partition(".")[0] == "numpy" and hasattr(value, name):
+            value = getattr(value, name)() if name == "tolist" else getattr(value, name)
     if isinstance(value, (list, tuple, deque)):
-        return f"[{','.join(canonical(v, depth - 1) for v in value)}]" if depth else "..."
+        return f"[{','.join(canonical(v, depth - 1) for v in value)}]"
     if isinstance(value, (set, frozenset)):
-        return f"{{{','.join(sorted(canonical(v, depth - 1) for v in value))}}}" if depth else "..."
+        return f"{{{','.join(sorted(canonical(v, depth - 1) for v in value))}}}"
     if isinstance(value, dict):
-        return canonical(list(value.items()), depth)
-    if isinstance(value, (str, int, float, bytes, type(None), Enum)):
-        return repr(value)
-    return type(value).__name__ + (canonical(vars(value), depth - 1) if depth and hasattr(value, "__dict__") else "")
+        return canonical(set(map(canonical, value.items())), depth)
+    if isinstance(value, (Enum, type, types.FunctionType, types.ModuleType)):
+        return getattr(value, "__name__", None) or value.name
+    slots = {name: getattr(value, name, None) for name in getattr(type(value), "__slots__", ()) if isinstance(name, str)}
+    return type(value).__name__ + canonical({**slots, **getattr(value, "__dict__", {})}, depth - 1)
+
+
+def state(env):
+    """What the program holds, as ["name digest"]: its attributes, its class's, and its own global names."""
+    held = {k: v for k, v in vars(sys.modules["env"]).items() if k not in NAMESPACE} | dict(vars(type(env))) | vars(env)
+    return [f"{name} {hashlib.sha256(canonical(value).encode(errors='replace')).hexdigest()}"
+            for name, value in [*held.items()][:1000] if not name.startswith("__")]
 
 
 def serve(channel, layers):
@@ -124,7 +139,8 @@ def serve(channel, layers):
                 phase, most, max_reward = "load", argument["text_chars"], argument["max_reward"]
                 env, facts = load(argument["code"], argument["max_turns"], most)
                 phase = "reset"
-                value = env.reset(argument["seed"])
+                by_name = "seed" in (getattr(env.reset, "__kwdefaults__", None) or ())      # def reset(self, *, seed=None)
+                value = env.reset(seed=argument["seed"]) if by_name else env.reset(argument["seed"])
                 value = value[0] if isinstance(value, tuple) else value
                 value = facts | {"layers": layers}, text(value, "the observation", most)
             elif phase == "step":
@@ -132,9 +148,7 @@ def serve(channel, layers):
             elif phase == "hint":
                 value = text(env.hint(), "the hint", most)
             elif phase == "state":
-                value = [f"{name} {hashlib.sha256(canonical(v).encode()).hexdigest()}"
-                         for name, v in {**vars(type(env)), **getattr(env, "__dict__", {})}.items()
-                         if not name.startswith("__")]
+                value = state(env)
             else:                                       # solution(): an answer, or a list of actions
                 value = env.solution()
                 value = value if isinstance(value, (list, tuple)) else [value]

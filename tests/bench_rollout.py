@@ -1,0 +1,213 @@
+"""How fast rollouts are, as ratios inside one run: python tests/bench_rollout.py [--episodes 8 32 64] [--turns 5] [--rounds 3]
+
+Everything is measured in tokens per second of this process's CPU time at one thread, interleaved, median of `--rounds`, on a
+Qwen3-shaped model with random weights (3.4M parameters; --hidden and --layers change it). An episode has `--turns` turns: a
+prompt of 100 to 200 tokens, observations of 10 to 40, replies of forced lengths (16 to 112): all ways do the same work.
+
+  generate      `model.generate` once a turn, all episodes in lockstep, left-padded, the cache thrown away between turns
+  continuous    transformers' own continuous batching, one turn of all episodes at a time
+  engine        model.Engine
+  engine + env  the same, with a real environment in the sandbox between the turns
+  bare loop     a forward call a token over a cache that is already there, and nothing else: the bound of decoding"""
+import argparse, os, random, statistics, sys, time, warnings
+from pathlib import Path
+
+os.environ.update(OMP_NUM_THREADS="1", TOKENIZERS_PARALLELISM="false", HF_HUB_OFFLINE="1")
+sys.path.insert(0, str(Path(__file__).parents[1]))
+import torch                                            # noqa: E402
+from transformers import DynamicCache, GenerationConfig, Qwen3Config, Qwen3ForCausalLM           # noqa: E402
+
+from model import Engine, Policy, Sample, SlotCache     # noqa: E402
+from sandbox import Sandbox                             # noqa: E402
+
+torch.set_num_threads(1)
+warnings.filterwarnings("ignore")
+NEVER = frozenset()                                     # replies end by their budget alone
+PROGRAM = """
+class TalkEnv:
+    def reset(self, seed):
+        return "ready", {}
+    def step(self, action):
+        return f"{len(action)} characters", 0.0, False, False, {}
+"""
+
+
+class Unwrapped(torch.nn.Module):
+    """Stands in for the PeftModel: no adapter, so that all ways run exactly the same layers."""
+    def __init__(self, model):
+        super().__init__()
+        self.model = model
+
+    def get_base_model(self):
+        return self.model
+
+
+def make_policy(options):
+    torch.manual_seed(0)
+    config = Qwen3Config(vocab_size=1024, hidden_size=options.hidden, intermediate_size=3 * options.hidden, head_dim=64,
+                         num_hidden_layers=options.layers, num_attention_heads=options.hidden // 64,
+                         num_key_value_heads=max(1, options.hidden // 128), tie_word_embeddings=True,
+                         max_position_embeddings=8192, eos_token_id=None, pad_token_id=0, bos_token_id=None)
+    model = Qwen3ForCausalLM(config).eval()
+    chat = type("Chat", (), {"ends": NEVER})()
+    return Policy(Unwrapped(model), chat, False, options.context, torch.device("cpu"), torch.float32)
+
+
+def workload(episodes, turns, options, seed=0):
+    """[episode][turn] of (new token ids, forced reply length)."""
+    rng = random.Random(seed)
+
+    def ids(n):
+        return [rng.randrange(2, 1024) for _ in range(n)]
+    return [[(ids(rng.randint(*(options.observation if turn else options.prompt))), rng.randint(*options.reply))
+             for turn in range(turns)] for _ in range(episodes)]
+
+
+def talk(plan, env=None):
+    sample = Sample()
+    for turn, (ids, budget) in enumerate(plan):
+        if env is not None:
+            result = yield env, "step" if turn else "reset", "a" * turn if turn else 0
+            assert type(result) is tuple, result
+        yield from sample.say(ids, budget, NEVER)
+    return sample
+
+
+def measured(function):
+    begin = time.process_time()
+    tokens = function()
+    return tokens / (time.process_time() - begin)
+
+
+def run_engine(policy, plans, slots, sandbox=None):
+    engine = Engine(policy, slots=slots)
+    envs = [sandbox.make(PROGRAM) if sandbox else None for _ in plans]
+    engine.run([talk(plan, env) for plan, env in zip(plans, envs)], 1.0, 0, sandbox)
+    for env in envs:
+        if env:
+            env.close()
+    assert engine.stats["generated"] == sum(budget for plan in plans for _, budget in plan)
+    return engine.stats["generated"]
+
+
+@torch.inference_mode()
+def run_generate(policy, plans):
+    """Every turn is one call; a row that is done early waits for the longest, as a padded batch makes it."""
+    model, histories, made = policy.model.model, [[] for _ in plans], 0
+    for turn in range(len(plans[0])):
+        for history, plan in zip(histories, plans):
+            history += plan[turn][0]
+        longest, budgets = max(map(len, histories)), [plan[turn][1] for plan in plans]
+        ids = torch.tensor([[0] * (longest - len(h)) + h for h in histories])
+        mask = torch.tensor([[0] * (longest - len(h)) + [1] * len(h) for h in histories])
+        out = model.generate(input_ids=ids, attention_mask=mask, max_new_tokens=max(budgets), do_sample=True, temperature=1.0,
+                             top_k=0, top_p=1.0, pad_token_id=0)
+        for history, row, budget in zip(histories, out[:, longest:].tolist(), budgets):
+            history += row[:budget]
+        made += sum(budgets)
+    return made
+
+
+def run_continuous(policy, plans):
+    model, histories, made = policy.model.model, [[] for _ in plans], 0
+    for turn in range(len(plans[0])):
+        for history, plan in zip(histories, plans):
+            history += plan[turn][0]
+        budgets = [plan[turn][1] for plan in plans]
+        # one budget a call: it takes the longest, and what a row makes beyond its own is not counted
+        out = model.generate_batch(inputs=[list(h) for h in histories], generation_config=GenerationConfig(
+            max_new_tokens=max(budgets), do_sample=True, temperature=1.0, top_k=0, eos_token_id=-1, pad_token_id=0), progress_bar=False)
+        for history, request, budget in zip(histories, out.values(), budgets):
+            history += request.generated_tokens[:budget]
+        made += sum(budgets)
+    return made
+
+
+@torch.inference_mode()
+def bare_loop(policy, rows, context, steps=48):
+    """Forward calls of one token in `rows` rows that already hold `context` tokens: no sampling, no bookkeeping."""
+    model, rates = policy.model.model, []
+    body, head, cache = model.get_decoder(), model.get_output_embeddings(), DynamicCache(config=model.config)
+    cache_of = SlotCache(model.config, rows, context + steps, policy.dtype, policy.device)
+    body(input_ids=torch.full((rows, context), 3), use_cache=True, cache=cache)
+    for own in (False, True):                           # a growing cache without a mask, or a ready one with a mask
+        ids, begin = torch.full((rows, 1), 3), time.process_time()
+        for at in range(context, context + steps):
+            if own:
+                cache_of.rows, cache_of.write, cache_of.end = slice(0, rows), torch.full((rows, 1), at), at + 1
+                hidden = body(input_ids=ids, position_ids=cache_of.write, attention_mask=torch.ones(rows, 1, 1, at + 1, dtype=torch.bool),
+                              use_cache=True, cache=cache_of).last_hidden_state
+            else:
+                hidden = body(input_ids=ids, position_ids=torch.full((rows, 1), at), use_cache=True, cache=cache).last_hidden_state
+            ids = head(hidden[:, 0]).argmax(-1)[:, None]
+        rates.append(rows * steps / (time.process_time() - begin))
+    return max(rates)
+
+
+def decode_rate(policy, rows, context, steps=48):
+    """Tokens a second of the engine while it only decodes: rows that hold the same context as in the bare loop."""
+    engine = Engine(policy, slots=rows)
+    plan = [[([3] * (context + 1), steps + 1)] for _ in range(rows)]
+    clock, settle = [], engine._settle
+
+    def watched(episodes):
+        clock.append(time.process_time())
+        settle(episodes)
+    engine._settle = watched
+    engine.run([talk(p) for p in plan], 1.0, 0)
+    return rows * (len(clock) - 1) / (clock[-1] - clock[0])
+
+
+def growth(policy, options):
+    """Cost per token as the work grows: it should stay flat."""
+    print("\ncost as the work grows (engine, 64 slots): microseconds of CPU a generated token, prefilled tokens included")
+    for episodes, turns in [(8, 5), (32, 5), (64, 5), (256, 5), (64, 1), (64, 10), (64, 20)]:
+        plans = workload(episodes, turns, options)
+        generated = sum(budget for plan in plans for _, budget in plan)
+        total = generated + sum(len(ids) for plan in plans for ids, _ in plan)
+        rates = [measured(lambda: run_engine(policy, plans, 64)) for _ in range(options.rounds if episodes < 256 else 1)]
+        seconds = generated / statistics.median(rates)
+        print(f"{episodes:4} episodes x {turns:2} turns: {1e6 * seconds / generated:6.0f} a generated token, "
+              f"{1e6 * seconds / total:5.0f} a token fed or generated")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--episodes", type=int, nargs="+", default=[8, 32, 64])
+    parser.add_argument("--turns", type=int, default=5)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--prompt", type=int, nargs=2, default=(100, 200), help="tokens, from and to")
+    parser.add_argument("--observation", type=int, nargs=2, default=(10, 40))
+    parser.add_argument("--reply", type=int, nargs=2, default=(16, 112))
+    parser.add_argument("--hidden", type=int, default=256)
+    parser.add_argument("--layers", type=int, default=4)
+    parser.add_argument("--context", type=int, default=2048, help="columns of the engine's cache")
+    parser.add_argument("--growth", action="store_true", help="also the table of cost against work")
+    parser.add_argument("--only_engine", action="store_true")
+    options = parser.parse_args()
+    policy = make_policy(options)
+    print(f"{sum(p.numel() for p in policy.model.parameters()):,} parameters; tokens a CPU second at one thread")
+    for episodes in options.episodes:
+        plans = workload(episodes, options.turns, options)
+        with Sandbox() as box:
+            ways = {"engine": lambda: run_engine(policy, plans, episodes),
+                    "engine + env": lambda: run_engine(policy, plans, episodes, box)}
+            if not options.only_engine:
+                ways |= {"generate": lambda: run_generate(policy, plans), "continuous": lambda: run_continuous(policy, plans)}
+            rates = {name: [] for name in ways}
+            for _ in range(options.rounds):
+                for name, way in ways.items():
+                    rates[name].append(measured(way))
+        rates = {name: statistics.median(values) for name, values in rates.items()}
+        print(f"{episodes} episodes x {options.turns} turns: " + ", ".join(f"{name} {rate:,.0f}" for name, rate in rates.items()))
+        print("   engine / " + ", engine / ".join(f"{name} {rates['engine'] / rate:.2f}" for name, rate in rates.items() if name != "engine"))
+    for rows in options.episodes:
+        bare, engine = zip(*[(bare_loop(policy, rows, 384), decode_rate(policy, rows, 384)) for _ in range(options.rounds)])
+        bare, engine = statistics.median(bare), statistics.median(engine)
+        print(f"decoding only, {rows} rows: engine {engine:,.0f}, bare loop {bare:,.0f}: {engine / bare:.2f}")
+    if options.growth:
+        growth(policy, options)
+
+
+if __name__ == "__main__":
+    main()
