@@ -196,8 +196,8 @@ class _Episode:
     def __init__(self, index, generator, seed):
         self.index, self.generator = index, generator
         self.rng = random.Random(f"{seed}/{index}")         # its own: what it draws does not depend on its neighbours
-        self.length, self.todo, self.reply, self.logprobs = 0, [], [], []   # columns filled; ids to prefill; reply so far
-        self.carry = []                                     # the reply's last token: sampled, not yet in the cache
+        self.length, self.todo, self.budget = 0, [], 0      # columns filled; ids not fed yet; most tokens of the reply,
+        self.reply, self.logprobs = [], []                  # 0 while no reply is under way
 
 class Engine:
     """Runs many episodes at once on one model. `stats` counts what was done, over all runs."""
@@ -230,17 +230,14 @@ class Engine:
                 while self.ready and len(self.rows) < slots:
                     self.rows.append(self.ready.popleft())
                 while self.waiting:                         # gather results, so that few rows are not fed alone
-                    idle = not (self.ready or any(e.todo or e.budget for e in self.rows))
+                    idle = not (self.ready or any(e.budget for e in self.rows))
                     results = sandbox.poll(1.0 if idle else 0.0005)
                     for episode, result in results:
                         self.waiting -= 1
                         self._advance(episode, result)
-                    if not results or 4 * sum(1 for e in self.rows if e.todo) >= len(self.rows):
+                    if not results or 4 * sum(len(e.todo) > 1 for e in self.rows) >= len(self.rows):
                         break
-                if any(e.todo for e in self.rows):
-                    self._prefill()
-                elif any(e.budget for e in self.rows):
-                    self._decode()
+                self._step()
         finally:
             del self.cache
             self.policy.model.train()
@@ -262,71 +259,57 @@ class Engine:
         if not isinstance(request, Turn):
             self.waiting += 1
             return self.sandbox.submit(episode, *request)
-        todo = episode.carry + list(request.ids)
-        room = self.columns - episode.length - len(todo)
+        room = self.columns - episode.length - len(episode.todo) - len(request.ids)
         if min(room, request.budget) <= 0:                  # no context left: an empty reply, which counts as cut
             return self._advance(episode, ([], []))
-        episode.todo, episode.budget, episode.reply, episode.logprobs = todo, min(room, request.budget), [], []
+        episode.todo += request.ids                         # behind the last reply's last token, which was never fed
+        episode.budget, episode.reply, episode.logprobs = min(room, request.budget), [], []
         if episode not in self.rows:
             self.ready.append(episode)
 
-    def _prefill(self):
-        """Feed new tokens, in groups of similar length, and sample the first token of each reply."""
-        pending, fed = [row for row, e in enumerate(self.rows) if e.todo], []
-        for group in microbatches(pending, self.prefill_tokens, lambda row: len(self.rows[row].todo)):
-            todo = [self.rows[row].todo for row in group]
-            start = torch.tensor([self.rows[row].length for row in group])
-            count = torch.tensor([len(ids) for ids in todo])
-            width = int(count.max())
-            ids = torch.tensor([t + [0] * (width - len(t)) for t in todo])      # [B, Q], right-padded
-            position = start[:, None] + torch.arange(width)
-            write = torch.where(torch.arange(width) < count[:, None], position, self.columns)
-            self._forward(group, ids, position, write, torch.tensor(group, device=self.policy.device),
-                          int((start + count).max()), count - 1)
-            self.stats["prefilled"] += int(count.sum())
-            for row in group:
-                self.rows[row].length += len(self.rows[row].todo)
-                self.rows[row].todo = []
-            fed += [self.rows[row] for row in group]
-        self._settle(fed)
-
-    def _decode(self):
-        """One more token in every row that is in the middle of a reply; the others idle."""
-        ids = torch.tensor([[e.reply[-1] if e.reply else 0] for e in self.rows])            # [B, 1]
-        position = torch.tensor([[min(e.length, self.columns - 1)] for e in self.rows])
-        write = torch.tensor([[e.length if e.budget else self.columns] for e in self.rows])
-        end = min(-(-(int(position.max()) + 1) // self.block) * self.block, self.columns)
+    def _step(self):
+        """Feed new text, in groups of similar length, or else one token in every row, and sample what follows."""
         active = [row for row, e in enumerate(self.rows) if e.budget]
-        self._forward(active, ids, position, write, slice(0, len(self.rows)), end, None)
-        self.stats["decode_steps"] += 1
-        for row in active:
-            self.rows[row].length += 1
-        self._settle([self.rows[row] for row in active])
+        if new := [row for row in active if len(self.rows[row].todo) > 1]:
+            for group in microbatches(new, self.prefill_tokens, lambda row: len(self.rows[row].todo)):
+                self._feed(group, torch.tensor(group, device=self.policy.device), group)
+                self.stats["prefilled"] += sum(len(self.rows[row].todo) for row in group)
+        elif active:
+            self._feed(range(len(self.rows)), slice(0, len(self.rows)), active)
+            self.stats["decode_steps"] += 1
+        fed = [self.rows[row] for row in new or active]
+        for e in fed:
+            e.length, e.todo = e.length + len(e.todo), e.reply[-1:]
+        for e in fed:
+            if e.todo[0] in self.policy.chat.ends or len(e.reply) >= e.budget:
+                self._advance(e, (e.reply, e.logprobs))
 
-    def _forward(self, group, ids, position, write, rows, end, last):
+    def _feed(self, rows, index, active):
+        """One forward pass over `rows` (`index`: the same for the cache), and a token sampled in those that are `active`."""
         device = self.policy.device
-        ids, position, write = ids.to(device), position.to(device), write.to(device)
-        self.cache.rows, self.cache.write, self.cache.end = rows, write, end
+        todo = [self.rows[row].todo if self.rows[row].budget else [] for row in rows]       # idle rows are fed nothing
+        count = torch.tensor([[len(ids)] for ids in todo])
+        start = torch.tensor([[min(self.rows[row].length, self.columns - 1)] for row in rows])
+        width = int(count.max())                                                            # Q
+        ids = torch.tensor([ids + [0] * (width - len(ids)) for ids in todo], device=device)           # [B, Q], right-padded
+        position = start + torch.arange(width)
+        write = torch.where(torch.arange(width) < count, position, self.columns)
+        end = int((start + count).max())
+        if width == 1:                                      # few different shapes while decoding
+            end = min(-(-end // self.block) * self.block, self.columns)
+        self.cache.rows, self.cache.write, self.cache.end = index, write.to(device), end
+        position = position.to(device)
         mask = (torch.arange(end, device=device) <= position[..., None])[:, None]           # [B, 1, Q, end]
         hidden = self.body(input_ids=ids, position_ids=position, attention_mask=mask, use_cache=True,
                            cache=self.cache).last_hidden_state                              # [B, Q, hidden]
-        if last is None:
-            hidden = hidden[group, 0] if len(group) < len(hidden) else hidden[:, 0]
-        else:
-            hidden = hidden[torch.arange(len(hidden), device=device), last.to(device)]
-        uniform = torch.tensor([self.rows[row].rng.random() for row in group], device=device)
+        at = torch.tensor([n for n, row in enumerate(rows) if self.rows[row].budget], device=device)
+        hidden = hidden[at, count[:, 0].to(device)[at] - 1]                                 # [active, hidden]
+        uniform = torch.tensor([self.rows[row].rng.random() for row in active], device=device)
         tokens, logprobs = sample(self.head(hidden), self.temperature, uniform)
-        for row, token, logprob in zip(group, tokens.tolist(), logprobs.tolist()):
+        for row, token, logprob in zip(active, tokens.tolist(), logprobs.tolist()):
             self.rows[row].reply.append(token)
             self.rows[row].logprobs.append(logprob)
-        self.stats["generated"] += len(group)
-
-    def _settle(self, episodes):
-        """Hand finished replies to their episodes."""
-        for e in episodes:
-            if e.reply[-1] in self.policy.chat.ends or len(e.reply) >= e.budget:
-                e.carry = [e.reply[-1]]
-                self._advance(e, (e.reply, e.logprobs))
+        self.stats["generated"] += len(active)
 
 def sample(logits, temperature, uniform):
     """Tokens [B] and their log-probabilities [B] under softmax(logits / temperature); logits [B, V], uniform draws [B]."""
@@ -363,7 +346,7 @@ def generating(policy, reference=False):
 # ---------------------------------------------------------------------------------------------------------- the update
 
 DECIDED = 0.3                       # nats: an entropy of the base below this counts as decided
-HEAD_TOKENS = 4096                  # action tokens per application of the head
+HEAD_LOGITS = 2 ** 23               # most logits at once: what the head needs in memory does not grow with the batch
 
 def _log_policy(head, hidden, temperature):
     """Log-probabilities [N, V], fp32, of hidden states [N, hidden] at per-token temperatures [N]."""
@@ -405,8 +388,11 @@ def k3(reference, new):
     difference = (reference.float() - new.float()).clamp(-20, 20)               # clamped before exp
     return difference.exp() - 1 - difference
 
-def _loss_terms(policy, group, cfg, stats, want_reference):
-    """The summed (not averaged) loss of one micro-batch."""
+def accumulate(policy, group, cfg, tokens, stats, want_reference):
+    """Add the gradient of one micro-batch's loss, divided by `tokens`, to the parameters: -> its summed loss.
+
+    The head is applied to HEAD_LOGITS / V action tokens at a time, and each such chunk is differentiated at once, down to
+    its hidden states: so no more than one chunk's logits [n, V] ever exist, in either pass."""
     base = policy.model.get_base_model()
     body, head = base.get_decoder(), base.get_output_embeddings()
     ids, where, old, advantage, temperature = pack(group, policy.device)
@@ -415,25 +401,25 @@ def _loss_terms(policy, group, cfg, stats, want_reference):
     if want_reference:
         with torch.no_grad(), policy.model.disable_adapter():
             hidden_ref = body(input_ids=ids[:, :-1], use_cache=False).last_hidden_state[where]
-    total = 0.0
-    for at in range(0, len(target), HEAD_TOKENS):
-        part = slice(at, at + HEAD_TOKENS)
-        logp = _log_policy(head, hidden[part], temperature[part])               # [n, V]
+    gradient, total = torch.empty_like(hidden), 0.0                             # of the loss by hidden, [N, hidden]
+    for part in torch.arange(len(target), device=policy.device).split(max(1, HEAD_LOGITS // head.weight.shape[0])):
+        leaf = hidden[part].detach().requires_grad_()
+        logp = _log_policy(head, leaf, temperature[part])                       # [n, V]
         new = logp.gather(1, target[part, None])[:, 0]
         ratio, a = (new - old[part]).clamp(-20, 20).exp(), advantage[part]
         clipped = ratio.clamp(1 - cfg.clip_low, 1 + cfg.clip_high)
         loss = -torch.minimum(ratio * a, clipped * a)                           # eq. 10
         stats["tokens"] += len(new)
         if group[0].role == "agent":                    # designs may be as old as their window: theirs is real change
-            stats["gap"] += (new - old[part]).abs().sum().item()
+            stats["gap"] += (new - old[part]).detach().abs().sum()
             stats["gap_tokens"] += len(new)
-        stats["clipped"] += (ratio * a > clipped * a).sum().item()
+        stats["clipped"] += (ratio * a > clipped * a).sum()
         if want_reference:
             with torch.no_grad(), policy.model.disable_adapter():
                 ref = _log_policy(head, hidden_ref[part], temperature[part])
             kl = k3(ref.gather(1, target[part, None])[:, 0], new)
             loss = loss + cfg.kl_coef * kl
-            stats["kl"] += kl.sum().item()
+            stats["kl"] += kl.detach().sum()
             stats["kl_tokens"] += len(new)
             if cfg.explore_coef or cfg.anchor_coef:
                 p = ref.exp()
@@ -444,7 +430,11 @@ def _loss_terms(policy, group, cfg, stats, want_reference):
                 if group[0].role == "designer":
                     stay = (p * (ref - logp)).sum(-1)
                     loss = loss + cfg.anchor_coef * stay * ~undecided                  # eq. 12
-        total = total + group[0].weight * loss.sum()
+        loss = group[0].weight * loss.sum()
+        (loss / tokens).backward()
+        gradient[part] = leaf.grad
+        total += loss.detach()
+    hidden.backward(gradient)
     return total
 
 def update(policy, optimizer, samples, cfg, accelerator, rng):
@@ -470,8 +460,7 @@ def update(policy, optimizer, samples, cfg, accelerator, rng):
         for role in ("agent", "designer"):
             groups = microbatches([s for s in batch if s.role == role], cfg.microbatch_tokens)
             for n, group in enumerate(groups):          # the KL is measured once a role even when it is not in the loss
-                loss = _loss_terms(policy, group, cfg, stats, want_reference or k == 0 and n == len(groups) // 2)
-                (loss / tokens).backward()
+                accumulate(policy, group, cfg, tokens, stats, want_reference or k == 0 and n == len(groups) // 2)
             flat = torch.cat([(torch.zeros_like(p) if p.grad is None else p.grad).flatten().float() for p in parameters])
             optimizer.zero_grad(set_to_none=True)
             flat = accelerator.reduce(flat, "sum")
@@ -480,7 +469,7 @@ def update(policy, optimizer, samples, cfg, accelerator, rng):
         for p, gradient in zip(parameters, joint.split([p.numel() for p in parameters])):
             p.grad = gradient.view_as(p).to(p.dtype)
         if k == 0:
-            stats["first_gap"], stats["first_tokens"] = stats["gap"], stats["gap_tokens"]
+            stats["first_gap"], stats["first_tokens"] = float(stats["gap"]), stats["gap_tokens"]
         optimizer.step()
         optimizer.zero_grad(set_to_none=True)
     names = ("first_gap", "first_tokens", "clipped", "tokens", "kl", "kl_tokens")
@@ -507,9 +496,9 @@ def self_test(policy, cfg):
         if not any(s.mask):
             raise RuntimeError("--max_context leaves no room for a reply")
     stats = collections.Counter()
-    _loss_terms(policy, samples, cfg, stats, False).backward()
+    accumulate(policy, samples, cfg, 1.0, stats, False)
     sampled = torch.tensor([p for s in samples for p, m in zip(s.logprobs, s.mask) if m], device=policy.device)
-    gap = max((sampled - torch.cat(token_logprobs(policy, samples))).abs().max().item(), stats["gap"] / stats["tokens"])
+    gap = max((sampled - torch.cat(token_logprobs(policy, samples))).abs().max().item(), float(stats["gap"]) / stats["tokens"])
     if gap > (1e-3 if policy.dtype == torch.float32 else 0.3):
         raise RuntimeError(f"sampled and recomputed log-probabilities differ by {gap:.2g}: this model's head or attention "
                            "does more than the engine knows about, so it cannot be trained here")

@@ -7,7 +7,8 @@ import torch.nn.functional as F
 from conftest import OneProcess, adam, make_sample, settings
 from transformers import LlamaConfig, LlamaForCausalLM, Qwen3MoeConfig, Qwen3MoeForCausalLM
 
-from model import (Chat, Engine, Sample, _loss_terms, generating, k3, load_policy, microbatches, sample,
+import model
+from model import (Chat, Engine, Sample, accumulate, generating, k3, load_policy, microbatches, sample,
                    self_test, token_logprobs, update)
 
 
@@ -246,6 +247,46 @@ def test_gradient_equals_the_plain_loss(tiny, tokens, kl_coef):
         sum(0.4 for s in agents for k, m in enumerate(s.mask) if m and k % 3 != 1) / sum(sum(s.mask) for s in agents), abs=1e-4)
 
 
+def test_gradients_are_the_same_in_all_modes(tiny_dir, monkeypatch):
+    """Micro-batches, chunks of the head and checkpointing change memory and time, not the gradient."""
+    caught = []
+    for checkpointing in (False, True):
+        for tokens, logits in ((4096, 2 ** 23), (64, 2 ** 23), (4096, 1), (90, 2000)):
+            monkeypatch.setattr(model, "HEAD_LOGITS", logits)
+            policy = load_policy(str(tiny_dir), lora_rank=4, lora_alpha=8, gradient_checkpointing=checkpointing)
+            samples, catch = mixed_samples(policy), Catch(policy)
+            update(policy, catch, samples, settings(microbatch_tokens=tokens, kl_coef=0.1, explore_coef=0.1, anchor_coef=0.1),
+                   OneProcess, random)
+            caught.append(catch.caught)
+    assert all((other - caught[0]).norm() <= 1e-5 * caught[0].norm() for other in caught) and caught[0].norm() > 0
+
+
+def test_no_more_than_a_chunk_of_logits_exists(tiny, monkeypatch):
+    """Deterministic: the largest tensor that the head makes is a chunk, whatever the batch."""
+    monkeypatch.setattr(model, "HEAD_LOGITS", 3 * 768)
+    samples, sizes, head = mixed_samples(tiny), [], tiny.model.get_base_model().get_output_embeddings()
+    head.register_forward_hook(lambda module, inputs, out: sizes.append(out.numel()))
+    update(tiny, Catch(tiny), samples, settings(kl_coef=0.1), OneProcess, random)
+    assert len(sizes) > 20 and max(sizes) <= 3 * 768
+
+
+def test_bf16_base_weights_stay_as_they_are(tiny_dir):
+    """Bit for bit, after cycles of generation and update; and the gap between sampling and training is logged."""
+    policy = load_policy(str(tiny_dir), lora_rank=4, lora_alpha=8, dtype="bfloat16")
+    perturb(policy)
+    before = {n: p.clone() for n, p in policy.model.named_parameters() if "lora_" not in n}
+    optimizer, gaps = adam(policy, 1e-2), []
+    for cycle in range(4):
+        samples = roll(policy, [["door a"] * 4, ["door b " * 20, "door c"]], seed=cycle)
+        for n, s in enumerate(samples):
+            s.advantage = 1.0 - 2 * n
+        gaps.append(update(policy, optimizer, samples, settings(train_on_cut=True), OneProcess, random)["policy/ratio_gap"])
+    assert 0 < max(gaps) < 0.02
+    after = dict(policy.model.named_parameters())
+    assert all(torch.equal(after[n], p) for n, p in before.items())
+    assert any(p.norm() > 0 for n, p in after.items() if "lora_B" in n)
+
+
 def test_clip_by_hand(tiny):
     """One token, ratio e^0.5 = 1.65: a positive advantage is clipped (no gradient), a negative one is not."""
     for advantage, moves in ((1.0, False), (-1.0, True)):
@@ -313,8 +354,8 @@ def test_exploration_and_anchor_by_hand(tiny):
             elif anchors:
                 want += 2.0 * (p * (ref[t] - logp[t])).sum().item()
         from collections import Counter
-        got = _loss_terms(tiny, [s], settings(explore_coef=0.5, anchor_coef=2.0), Counter(), True)
-        assert got.item() == pytest.approx(want, rel=1e-4)
+        got = accumulate(tiny, [s], settings(explore_coef=0.5, anchor_coef=2.0), 1.0, Counter(), True)
+        assert got == pytest.approx(want, rel=1e-4)
 
 
 @pytest.mark.parametrize("checkpointing", [False, True])

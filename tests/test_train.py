@@ -153,7 +153,6 @@ def test_ablation_documents_and_memory(launch):
 
 BROKEN = {
     "raises on every real action": ("correct =", "1 / (not REAL & {action[7:-1]}); correct ="),
-    "raises in the plain arm only": ("correct =", "1 / (not REAL & {action[7:-1]} or told); correct ="),
     "hangs on every real action": ("correct =", "[0 for _ in iter(int, 1)] if REAL & {action[7:-1]} else 0; correct ="),
 }
 
@@ -162,8 +161,7 @@ BROKEN = {
 def test_failing_in_play_does_not_pay(launch, monkeypatch, how):
     """Admitted, since the bots never trigger it; then every play fails. It is refused, priced, and remembered as such."""
     code, real = pocket.program("door", 3, 2, 1, "harbor").replace(*BROKEN[how]), train.design
-    code = "REAL, told = {'up', 'right', 'down', 'left'}, 0\n" + code.replace(
-        "def hint(self):", "def hint(self):\n        global told\n        told = 1")
+    code = "REAL = {'up', 'right', 'down', 'left'}\n" + code
 
     def design(policy, memory, documents, skills, *rest):
         designs = real(policy, memory, documents, skills, *rest)
@@ -303,7 +301,7 @@ def test_all_replies_cut_is_noticed(launch, capsys):                            
 
 
 def test_a_program_that_fails_on_a_later_seed_costs_one_play(launch, tmp_path):
-    code = pocket.program("door", 3, 2, 0, "harbor").replace("self.turn = 0", "self.turn = 1 // (0 if seed % 4 == 1 and seed > 9 else 1) - 1")
+    code = pocket.program("door", 3, 2, 0, "harbor").replace("self.turn = 0", "self.turn = 1 // (0 if seed % 4 == 1 and 9 < seed < 2 ** 20 else 1) - 1")
     (tmp_path / "pool").mkdir()
     (tmp_path / "pool/a.py").write_text(code)
     run = launch("--steps", 1, "--pool", tmp_path / "pool", "--plays_per_arm", 12, "--designs_per_step", 1)
