@@ -8,20 +8,21 @@ nothing else; both get the same seeds.
 The action is the last balanced `\\boxed{...}` of the reply, outside any thinking, wrapper included; a reply without one
 goes to the program whole. In programs that offer tools the reply's tool calls are parsed, checked and handed on; a call
 that cannot be understood is answered with the reason and never executed with lost arguments. A reply that runs into its
-token budget ends the episode with return 0.
+token budget ends the episode with return 0. `self_test` asks, before training, whether what is trained is what was played.
 
     python agent.py --play FILE [--model M] [--seed N] [--hint]     one episode of an environment file, printed
 """
 import argparse, collections, dataclasses, json, random, re, statistics
 from pathlib import Path
 
+import torch
+
 import regret
 from envs_examples import pocket
-from model import Engine, Sample, generating, load_policy
+from model import Engine, Sample, accumulate, generating, load_policy, token_logprobs
 from sandbox import EnvError, EnvTimeout, Sandbox, clean
 
-# ------------------------------------------------------------------------------------------------- reading a reply
-
+# ---- reading a reply
 def strip_thinking(reply: str) -> str:
     """The reply without its thinking: `<think>...</think>` blocks, an opening half whose tag was in the prompt, and an
     unfinished block at the end."""
@@ -84,8 +85,7 @@ def parse_tool_calls(reply: str):
         calls.append(ToolCall(name, arguments))
     return calls
 
-# ------------------------------------------------------------------------------------------------------ one episode
-
+# ---- one episode
 PROMPT = """You are playing a turn-based task. Think briefly, then give exactly one action a turn, as \\boxed{{action}}.
 
 For example, when the task says "Guess a number from 1 to 10." a good reply is:
@@ -191,7 +191,31 @@ def play(policy, sandbox, jobs, temperature, turn_tokens, slots=64, seed=0):
     with generating(policy):
         return engine.run(episodes, temperature, seed, sandbox), engine.stats
 
-# ------------------------------------------------------------------------------------------------------ evaluation
+# ---- evaluation
+def self_test(policy, cfg):
+    """Refuse to train when the arithmetic is off: log-probabilities as sampled, as trained and of the whole model must
+    agree, and gradient must reach every adapter. Raises RuntimeError with what is wrong."""
+    def talk(text):
+        sample = Sample(temperature=0.7, advantage=1.0)
+        for ids in (policy.chat.first(text), policy.chat.then("And now?")):
+            yield from sample.say(ids, 8, policy.chat.ends)
+        return sample
+    with generating(policy):
+        samples = Engine(policy, slots=2).run([talk("Count." * n) for n in (1, 6, 11)], 0.7, 0)
+    if not all(any(s.mask) for s in samples):
+        raise RuntimeError("--max_context leaves no room for a reply")
+    stats = collections.Counter()
+    accumulate(policy, samples, cfg, 1.0, stats, False)
+    sampled = torch.tensor([p for s in samples for p, m in zip(s.logprobs, s.mask) if m], device=policy.device)
+    gap = max((sampled - torch.cat(token_logprobs(policy, samples))).abs().max().item(),
+              float(stats["ratio_gap"]) / len(sampled))
+    if gap > (1e-3 if policy.dtype == torch.float32 else 0.3):
+        raise RuntimeError(f"sampled and recomputed log-probabilities differ by {gap:.2g}: this model's head or attention "
+                           "does more than the engine knows about, so it cannot be trained here")
+    dead = [n for n, p in policy.trainable().items() if "lora_B" in n and (p.grad is None or not p.grad.any())]
+    policy.model.zero_grad(set_to_none=True)
+    if dead:
+        raise RuntimeError(f"no gradient reaches {len(dead)} adapter weights, the first being {dead[0]}")
 
 def load_suite(sandbox, directory):
     """(name, code, level) of every environment file below `directory`. Raises ValueError for a missing or refused one."""

@@ -21,8 +21,7 @@ from sandbox import Sandbox
 SKILLS = ("Mathematical Reasoning", "Logical Deduction", "Spatial Reasoning", "Pattern Recognition", "Optimization",
           "Causal Inference")
 
-# ---------------------------------------------------------------------------------------------------- corpus and pool
-
+# ---- corpus and pool
 def load_corpus(path):
     """(documents, skipped lines): each document a dict of title and text. Raises ValueError for an unusable file."""
     documents, skipped = [], 0
@@ -55,8 +54,7 @@ def load_pool(path):
     except (ValueError, KeyError, TypeError) as error:
         raise ValueError(f"the pool {path} is not JSON lines with a `code` each: {error}") from None
 
-# -------------------------------------------------------------------------------------------------------------- memory
-
+# ---- memory
 class Memory:
     """The newest `size` environments with what came of them; the same on every process."""
 
@@ -76,8 +74,7 @@ class Memory:
         failed = [e for e in mine if e["code"] and (e["refusal"] or not 0.1 <= e["solve_rate"] <= 0.9)]
         return rng.sample(best, min(good, len(best))), rng.sample(failed, min(bad, len(failed)))
 
-# ------------------------------------------------------------------------------------------------------------- prompts
-
+# ---- prompts
 EXAMPLE = Path(__file__).with_name("envs_examples").joinpath("vault.py").read_text()        # shown in every prompt
 PROMPT = """Write one game as a Python class: a text environment that trains {skill} over several turns.
 
@@ -115,8 +112,7 @@ change with the seed. Reply with the hint only, in at most three sentences.
 {code}
 ```"""
 
-# --------------------------------------------------------------------------------------------- from a reply to a program
-
+# ---- from a reply to a program
 class NoProgram(ValueError):
     """The reply holds no program; the message says why."""
 
@@ -156,8 +152,7 @@ def extract_code(reply: str) -> str:
         return max(closed, key=len).strip("\n") + "\n"          # the sandbox will say what is wrong with it
     raise NoProgram("the reply holds no ```python block")
 
-# ------------------------------------------------------------------------------------------------------------ a design
-
+# ---- a design
 @dataclasses.dataclass
 class Design:
     """One environment, from prompt to regret."""

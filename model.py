@@ -8,12 +8,11 @@ that are trained. Templates that rewrite history (Qwen3 drops earlier thinking) 
 
 *Rollouts.* An episode is a generator. It yields `Turn(new_ids, budget)` and receives what the model replied, or yields an
 (environment, method, argument) call and receives its result. The engine keeps N episodes in N slots of one key/value
-cache, each at its own length, refills a slot as soon as its episode ends, keeps the cache between the turns of an
-episode, and goes on decoding the others while an environment is being stepped:
+cache, each at its own length, from an episode's first turn to its last; a slot whose episode ends is filled at once:
 
-    slot 0  |prompt|reply|obs|reply|obs|re..            every step decodes one token in every busy slot
-    slot 1  |prompt|reply|  (stepping)                  new text is prefilled in groups of similar length
-    slot 2  |prompt|re..
+    slot 0  |prompt|reply|obs|reply|obs|re..            a step feeds new text, in groups of similar length, or else one
+    slot 1  |prompt|reply|  (stepping)                  token in every slot that is in the middle of a reply; nobody
+    slot 2  |prompt|re..                                waits for an environment but its own episode
 
 *Update.* Eq. 10 of README, over length-sorted micro-batches, with the head applied at action tokens only. Log-probabilities
 are those of the distribution that was sampled: logits divided by the temperature, in fp32. Truncated sampling (top-p, top-k)
@@ -35,8 +34,7 @@ transformers_logging.disable_progress_bar()
 warnings.filterwarnings("ignore", ".*is_gradient_checkpointing.*", FutureWarning)      # PEFT asks by the older name
 Turn = collections.namedtuple("Turn", "ids budget")     # new token ids; the most tokens the reply may have
 
-# ------------------------------------------------------------------------------------------------ loading and saving
-
+# ---- loading and saving
 @dataclasses.dataclass
 class Policy:
     """The model in its two guises: with its adapter it is the policy, without (`disable_adapter`) the reference."""
@@ -44,20 +42,20 @@ class Policy:
     chat: "Chat"
     is_pocket: bool
     max_context: int                                    # positions of the longest episode
-    device: torch.device
-    dtype: torch.dtype                                  # of the base weights
+
+    def __post_init__(self):
+        base = self.model.get_base_model()              # body [B, T] ids -> hidden states; head: hidden states -> logits [V]
+        self.body, self.head = base.get_decoder(), base.get_output_embeddings()
+        self.device, self.dtype = base.device, base.dtype
 
     def trainable(self):
         return {name: p for name, p in self.model.named_parameters() if p.requires_grad}
 
 def load_policy(name, *, lora_rank=64, lora_alpha=128, train_embeddings=False, dtype="auto", device="cpu",
                 max_context=4096, gradient_checkpointing=False, thinking=True, seed=0) -> Policy:
-    """`name`: "pocket", a hub name, or a directory: a chat model's, or a run's adapter/.
-
-    Raises ValueError, in one sentence, for a model that cannot be used."""
+    """`name`: "pocket", a hub name, a chat model's directory, or a run's adapter/. Raises ValueError for an unusable one."""
     path = str(pocket.cached()) if name == "pocket" else name
-    if dtype == "auto":
-        dtype = "bfloat16" if torch.device(device).type == "cuda" else "float32"
+    dtype = {"auto": "bfloat16" if torch.device(device).type == "cuda" else "float32"}.get(dtype, dtype)
     is_adapter = (Path(path) / "adapter_config.json").exists()     # merged first: the reference is where training starts
     load = AutoPeftModelForCausalLM if is_adapter else AutoModelForCausalLM
     try:
@@ -80,18 +78,14 @@ def load_policy(name, *, lora_rank=64, lora_alpha=128, train_embeddings=False, d
         base.enable_input_require_grads()               # else no gradient reaches adapters below frozen embeddings
     model.train()
     return Policy(model, Chat(tokenizer, base, thinking), getattr(base.config, "is_pocket", False),
-                  min(max_context, base.config.max_position_embeddings), base.device, base.dtype)
+                  min(max_context, base.config.max_position_embeddings))
 
-# ------------------------------------------------------------------------------------------------------- chat tokens
-
+# ---- chat tokens
 class Chat:
     """Turns messages into token ids, one message at a time, with the model's own chat template.
 
     Control tokens inside a message ("<|im_end|>" in an observation) are defused: text from programs, documents and
     hints cannot forge a turn. Raises ValueError for a tokenizer whose template cannot be extended turn by turn."""
-
-    MARK = "@@reply@@"
-
     def __init__(self, tokenizer, model, thinking=True):
         self.tokenizer, self.thinking = tokenizer, thinking     # templates without a thinking mode ignore the latter
         if not tokenizer.chat_template:
@@ -101,8 +95,7 @@ class Chat:
         tail = self._tail("@@next@@")
         self._end = next((c for c in self._control if tail.startswith(c)), "")
         if "@@next@@" not in tail or not self._end:
-            raise ValueError("the chat template does not close an assistant's turn with an end token, so a conversation "
-                             "cannot be extended turn by turn")
+            raise ValueError("the chat template closes no turn with an end token: conversations cannot be extended by turns")
         self.first, self.then = (functools.lru_cache(maxsize=10_000)(f) for f in (self.first, self.then))
         ends = model.generation_config.eos_token_id
         self.ends = {tokenizer.convert_tokens_to_ids(self._end), tokenizer.eos_token_id,
@@ -126,9 +119,9 @@ class Chat:
         return tuple(self._encode(self._render([{"role": "user", "content": self.defuse(text)}], tools)))
 
     def _tail(self, text, role="user"):
-        messages = [{"role": "user", "content": "x"}, {"role": "assistant", "content": self.MARK},
+        messages = [{"role": "user", "content": "x"}, {"role": "assistant", "content": "@@reply@@"},
                     {"role": role, "content": self.defuse(text)}]
-        return self._render(messages).rpartition(self.MARK)[2].removeprefix(self._end)
+        return self._render(messages).rpartition("@@reply@@")[2].removeprefix(self._end)
 
     def then(self, text, role="user"):
         """Ids that follow a reply's end token: the next message and the start of the next reply."""
@@ -158,41 +151,37 @@ class Sample:
         self.cut = not reply or reply[-1] not in ends
         return reply
 
-# ---------------------------------------------------------------------------------------------------------- rollouts
-
+# ---- rollouts
 class SlotCache:
-    """Keys and values of N slots, [N, kv heads, columns + 1, dim] a layer. A forward pass concerns `rows` (slice or [B]),
+    """Keys and values of N slots, [2, N, kv heads, columns + 1, dim] a layer. A forward pass concerns `rows` (slice or [B]),
     writes columns `write` [B, Q] and sees columns < `end`; the last column takes the writes of idle rows and padding."""
     is_compileable = False
-
-    def __init__(self, config, slots, columns, dtype, device):
+    def __init__(self, policy, slots):
+        config = policy.model.get_base_model().config
         dim = getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
-        shape = (slots, config.num_key_value_heads, columns + 1, dim)
-        self.keys, self.values = ([torch.zeros(shape, dtype=dtype, device=device)
-                                   for _ in range(config.num_hidden_layers)] for _ in range(2))
+        shape = slots, config.num_key_value_heads, policy.max_context + 1, dim
+        self.layers = [torch.zeros(2, *shape, dtype=policy.dtype, device=policy.device)
+                       for _ in range(config.num_hidden_layers)]
 
     def get_seq_length(self, layer_idx=0):
         return 0
 
     def update(self, keys, values, layer_idx, *args, **kwargs):     # keys, values [B, kv heads, Q, dim]
         seen = []
-        for buffer, new in ((self.keys[layer_idx], keys), (self.values[layer_idx], values)):
-            if isinstance(self.rows, slice):
-                view = buffer[self.rows]
-                view.scatter_(2, self.write[:, None, :, None].expand_as(new), new)
-                seen.append(view[:, :, :self.end])
+        for buffer, new in zip(self.layers[layer_idx], (keys, values)):
+            if isinstance(self.rows, slice):                        # a view: nothing is copied
+                buffer[self.rows].scatter_(2, self.write[:, None, :, None].expand_as(new), new)
             else:
                 buffer[self.rows[:, None], :, self.write] = new.transpose(1, 2)
-                seen.append(buffer[self.rows, :, :self.end])
+            seen.append(buffer[self.rows, :, :self.end])
         return seen
 
     def move(self, source, target, length):
-        for buffer in self.keys + self.values:
-            buffer[target, :, :length] = buffer[source, :, :length]
+        for layer in self.layers:
+            layer[:, target, :, :length] = layer[:, source, :, :length]
 
 class _Episode:
     """An episode under way: its generator, what it waits for, and its place in the cache."""
-
     def __init__(self, index, generator, seed):
         self.index, self.generator = index, generator
         self.rng = random.Random(f"{seed}/{index}")         # its own: what it draws does not depend on its neighbours
@@ -201,11 +190,8 @@ class _Episode:
 
 class Engine:
     """Runs many episodes at once on one model. `stats` counts what was done, over all runs."""
-
-    def __init__(self, policy, slots=64, prefill_tokens=4096, block=64):
-        self.policy, self.slots, self.prefill_tokens, self.block = policy, slots, prefill_tokens, block
-        base = policy.model.get_base_model()
-        self.body, self.head, self.config = base.get_decoder(), base.get_output_embeddings(), base.config
+    def __init__(self, policy, slots=64, prefill_tokens=4096):
+        self.policy, self.slots, self.prefill_tokens = policy, slots, prefill_tokens
         self.stats = collections.Counter()
 
     @torch.inference_mode()
@@ -219,9 +205,8 @@ class Engine:
         self.results = [None] * len(episodes)
         self.unstarted = collections.deque(episodes)
         self.ready, self.rows, self.waiting = collections.deque(), [], 0    # want a slot; in slots; in the sandbox
-        slots = max(1, min(self.slots, len(episodes)))
-        self.columns = self.policy.max_context
-        self.cache = SlotCache(self.config, slots, self.columns, self.policy.dtype, self.policy.device)
+        slots, self.columns = max(1, min(self.slots, len(episodes))), self.policy.max_context
+        self.cache = SlotCache(self.policy, slots)
         self.policy.model.eval()
         try:
             while self.unstarted or self.ready or self.rows or self.waiting:
@@ -229,9 +214,9 @@ class Engine:
                     self._advance(self.unstarted.popleft(), None)
                 while self.ready and len(self.rows) < slots:
                     self.rows.append(self.ready.popleft())
-                while self.waiting:                         # gather results, so that few rows are not fed alone
-                    idle = not (self.ready or any(e.budget for e in self.rows))
-                    results = sandbox.poll(1.0 if idle else 0.0005)
+                while self.waiting:                         # wait a little where many may answer, lest few rows be fed alone
+                    patience = 0.0005 if 4 * self.waiting > len(self.rows) else 0.0
+                    results = sandbox.poll(patience if self.ready or any(e.budget for e in self.rows) else 1.0)
                     for episode, result in results:
                         self.waiting -= 1
                         self._advance(episode, result)
@@ -269,47 +254,41 @@ class Engine:
 
     def _step(self):
         """Feed new text, in groups of similar length, or else one token in every row, and sample what follows."""
-        active = [row for row, e in enumerate(self.rows) if e.budget]
-        if new := [row for row in active if len(self.rows[row].todo) > 1]:
-            for group in microbatches(new, self.prefill_tokens, lambda row: len(self.rows[row].todo)):
-                self._feed(group, torch.tensor(group, device=self.policy.device), group)
-                self.stats["prefilled"] += sum(len(self.rows[row].todo) for row in group)
-        elif active:
-            self._feed(range(len(self.rows)), slice(0, len(self.rows)), active)
-            self.stats["decode_steps"] += 1
-        fed = [self.rows[row] for row in new or active]
+        fed = [e for e in self.rows if e.budget]
+        if new := [e for e in fed if len(e.todo) > 1]:
+            fed = new
+            self.stats["prefilled"] += sum(len(e.todo) for e in new)
+            for group in microbatches(new, self.prefill_tokens, lambda e: len(e.todo)):
+                self._feed(group, torch.tensor([self.rows.index(e) for e in group], device=self.policy.device))
+        elif fed:
+            self._feed(self.rows, slice(0, len(self.rows)))
         for e in fed:
             e.length, e.todo = e.length + len(e.todo), e.reply[-1:]
         for e in fed:
             if e.todo[0] in self.policy.chat.ends or len(e.reply) >= e.budget:
                 self._advance(e, (e.reply, e.logprobs))
 
-    def _feed(self, rows, index, active):
-        """One forward pass over `rows` (`index`: the same for the cache), and a token sampled in those that are `active`."""
-        device = self.policy.device
-        todo = [self.rows[row].todo if self.rows[row].budget else [] for row in rows]       # idle rows are fed nothing
-        count = torch.tensor([[len(ids)] for ids in todo])
-        start = torch.tensor([[min(self.rows[row].length, self.columns - 1)] for row in rows])
-        width = int(count.max())                                                            # Q
+    def _feed(self, group, rows):
+        """One forward pass over the episodes of `group`, in cache rows `rows`, and a token sampled in those not idle."""
+        device, todo = self.policy.device, [e.todo if e.budget else [] for e in group]
+        count = torch.tensor([[len(ids)] for ids in todo])                                  # [B, 1]
+        start = torch.tensor([[min(e.length, self.columns - 1)] for e in group])
+        width, end = int(count.max()), int((start + count).max())                           # Q; columns that anybody sees
         ids = torch.tensor([ids + [0] * (width - len(ids)) for ids in todo], device=device)           # [B, Q], right-padded
         position = start + torch.arange(width)
         write = torch.where(torch.arange(width) < count, position, self.columns)
-        end = int((start + count).max())
-        if width == 1:                                      # few different shapes while decoding
-            end = min(-(-end // self.block) * self.block, self.columns)
-        self.cache.rows, self.cache.write, self.cache.end = index, write.to(device), end
+        self.cache.rows, self.cache.write, self.cache.end = rows, write.to(device), end
         position = position.to(device)
         mask = (torch.arange(end, device=device) <= position[..., None])[:, None]           # [B, 1, Q, end]
-        hidden = self.body(input_ids=ids, position_ids=position, attention_mask=mask, use_cache=True,
+        hidden = self.policy.body(input_ids=ids, position_ids=position, attention_mask=mask, use_cache=True,
                            cache=self.cache).last_hidden_state                              # [B, Q, hidden]
-        at = torch.tensor([n for n, row in enumerate(rows) if self.rows[row].budget], device=device)
-        hidden = hidden[at, count[:, 0].to(device)[at] - 1]                                 # [active, hidden]
-        uniform = torch.tensor([self.rows[row].rng.random() for row in active], device=device)
-        tokens, logprobs = sample(self.head(hidden), self.temperature, uniform)
-        for row, token, logprob in zip(active, tokens.tolist(), logprobs.tolist()):
-            self.rows[row].reply.append(token)
-            self.rows[row].logprobs.append(logprob)
-        self.stats["generated"] += len(active)
+        busy = [n for n, ids in enumerate(todo) if ids]
+        uniform = torch.tensor([group[n].rng.random() for n in busy], device=device)
+        tokens, logprobs = sample(self.policy.head(hidden[busy, count[busy, 0] - 1]), self.temperature, uniform)
+        for n, token, logprob in zip(busy, tokens.tolist(), logprobs.tolist()):
+            group[n].reply.append(token)
+            group[n].logprobs.append(logprob)
+        self.stats["generated"] += len(busy)
 
 def sample(logits, temperature, uniform):
     """Tokens [B] and their log-probabilities [B] under softmax(logits / temperature); logits [B, V], uniform draws [B]."""
@@ -328,29 +307,23 @@ def generating(policy, reference=False):
 
     In fp32 the adapter is merged for speed, and the base weights are put back bit by bit; in bf16 merging would not be
     exact, so the adapter stays beside them."""
-    if reference or policy.dtype != torch.float32:
-        with policy.model.disable_adapter() if reference else contextlib.nullcontext():
-            yield
-        return
-    layers = [m for m in policy.model.modules() if isinstance(m, LoraLayer)]
+    merged = policy.dtype == torch.float32 and not reference
+    layers = [m for m in policy.model.modules() if isinstance(m, LoraLayer)] if merged else []
     originals = [layer.base_layer.weight.detach().clone() for layer in layers]
-    policy.model.merge_adapter()
-    try:
-        yield
-    finally:
-        policy.model.unmerge_adapter()
-        with torch.no_grad():
+    with policy.model.disable_adapter() if reference else contextlib.nullcontext():
+        if merged:
+            policy.model.merge_adapter()
+        try:
+            yield
+        finally:
+            if merged:
+                policy.model.unmerge_adapter()
             for layer, original in zip(layers, originals):
-                layer.base_layer.weight.copy_(original)
+                layer.base_layer.weight.data.copy_(original)
 
-# ---------------------------------------------------------------------------------------------------------- the update
-
+# ---- the update
 DECIDED = 0.3                       # nats: an entropy of the base below this counts as decided
 HEAD_LOGITS = 2 ** 23               # most logits at once: what the head needs in memory does not grow with the batch
-
-def _log_policy(head, hidden, temperature):
-    """Log-probabilities [N, V], fp32, of hidden states [N, hidden] at per-token temperatures [N]."""
-    return F.log_softmax(head(hidden).float() / temperature[:, None], -1)
 
 def pack(samples, device):
     """Right-padded ids [B, T] and, at action tokens (positions 1..T-1): where [B, T-1], old, advantage, temperature [N]."""
@@ -373,15 +346,13 @@ def microbatches(items, tokens, length=lambda sample_: len(sample_.ids)):
             groups.append([item])
     return groups
 
+@torch.no_grad()
 def token_logprobs(policy, samples):
     """The plain way, for checks: the whole model, one sequence at a time. A list of [N] tensors, one a sample."""
-    out = []
-    for s in samples:
-        ids, where, _, _, temperature = pack([s], policy.device)
-        with torch.no_grad():
-            logits = policy.model(input_ids=ids).logits[:, :-1][where].float()
-        out.append(F.log_softmax(logits / temperature[:, None], -1).gather(1, ids[:, 1:][where][:, None])[:, 0])
-    return out
+    packs = [pack([s], policy.device) for s in samples]
+    rows = [(policy.model(input_ids=ids).logits[:, :-1][where].float() / temperature[:, None], ids[:, 1:][where][:, None])
+            for ids, where, _, _, temperature in packs]
+    return [F.log_softmax(logits, -1).gather(1, target)[:, 0] for logits, target in rows]
 
 def k3(reference, new):
     """An unbiased, never negative estimate of KL(policy, reference) at sampled tokens, from their log-probabilities."""
@@ -389,12 +360,10 @@ def k3(reference, new):
     return difference.exp() - 1 - difference
 
 def accumulate(policy, group, cfg, tokens, stats, want_reference):
-    """Add the gradient of one micro-batch's loss, divided by `tokens`, to the parameters: -> its summed loss.
-
-    The head is applied to HEAD_LOGITS / V action tokens at a time, and each such chunk is differentiated at once, down to
-    its hidden states: so no more than one chunk's logits [n, V] ever exist, in either pass."""
-    base = policy.model.get_base_model()
-    body, head = base.get_decoder(), base.get_output_embeddings()
+    """Add the gradient of one micro-batch's loss, divided by `tokens`, to the parameters: -> its summed loss. The head is
+    applied to HEAD_LOGITS / V action tokens at a time, and each such chunk is differentiated at once, down to its hidden
+    states: so no more than one chunk's logits [n, V] ever exist, in either pass."""
+    body, head = policy.body, policy.head
     ids, where, old, advantage, temperature = pack(group, policy.device)
     target = ids[:, 1:][where]                                                  # [N]
     hidden = body(input_ids=ids[:, :-1], use_cache=False).last_hidden_state[where]          # causal: padding needs no mask
@@ -402,30 +371,30 @@ def accumulate(policy, group, cfg, tokens, stats, want_reference):
         with torch.no_grad(), policy.model.disable_adapter():
             hidden_ref = body(input_ids=ids[:, :-1], use_cache=False).last_hidden_state[where]
     gradient, total = torch.empty_like(hidden), 0.0                             # of the loss by hidden, [N, hidden]
+
+    def measure(name, values):
+        stats[name] += values.detach().sum()
+        stats[name, "n"] += len(values)
     for part in torch.arange(len(target), device=policy.device).split(max(1, HEAD_LOGITS // head.weight.shape[0])):
         leaf = hidden[part].detach().requires_grad_()
-        logp = _log_policy(head, leaf, temperature[part])                       # [n, V]
+        logp = F.log_softmax(head(leaf).float() / temperature[part, None], -1)  # [n, V]
         new = logp.gather(1, target[part, None])[:, 0]
         ratio, a = (new - old[part]).clamp(-20, 20).exp(), advantage[part]
         clipped = ratio.clamp(1 - cfg.clip_low, 1 + cfg.clip_high)
         loss = -torch.minimum(ratio * a, clipped * a)                           # eq. 10
-        stats["tokens"] += len(new)
+        measure("clip_frac", ratio * a > clipped * a)
         if group[0].role == "agent":                    # designs may be as old as their window: theirs is real change
-            stats["gap"] += (new - old[part]).detach().abs().sum()
-            stats["gap_tokens"] += len(new)
-        stats["clipped"] += (ratio * a > clipped * a).sum()
+            measure("ratio_gap", (new - old[part]).abs())
         if want_reference:
             with torch.no_grad(), policy.model.disable_adapter():
-                ref = _log_policy(head, hidden_ref[part], temperature[part])
+                ref = F.log_softmax(head(hidden_ref[part]).float() / temperature[part, None], -1)
             kl = k3(ref.gather(1, target[part, None])[:, 0], new)
             loss = loss + cfg.kl_coef * kl
-            stats["kl"] += kl.detach().sum()
-            stats["kl_tokens"] += len(new)
+            measure("kl_base", kl)
             if cfg.explore_coef or cfg.anchor_coef:
                 p = ref.exp()
                 undecided = -(p * ref).sum(-1) > DECIDED
-                flat = torch.where(p > 1e-3, (ref / 4).exp(), 0.0)
-                flat = flat / flat.sum(-1, keepdim=True)
+                flat = F.normalize(torch.where(p > 1e-3, (ref / 4).exp(), 0.0), p=1, dim=-1)
                 loss = loss - cfg.explore_coef * (flat * logp).sum(-1) * undecided     # eq. 11
                 if group[0].role == "designer":
                     stay = (p * (ref - logp)).sum(-1)
@@ -441,26 +410,24 @@ def update(policy, optimizer, samples, cfg, accelerator, rng):
     """One joint policy-gradient step on both roles (eq. 10): -> metrics. `cfg` is train.Config, or has its names.
 
     Each process brings its own samples and runs as many micro-batches as they need; then the flat gradients are summed
-    across processes and divided by the global count of action tokens, so uneven work cannot hang and the number of
-    processes does not change the update. Samples without advantage (groups of equal returns) and, unless
-    `train_on_cut`, samples cut at their token budget are in neither the sum nor the count; with nothing left there is no
-    optimizer step."""
+    across processes and divided by the global count of action tokens: uneven work cannot hang, and any number of
+    processes makes the same update. Samples without advantage and, unless `train_on_cut`, samples cut at their budget are
+    in neither the sum nor the count; with nothing left there is no optimizer step."""
     parameters = list(policy.trainable().values())
     use = [s for s in samples if s.advantage != 0 and any(s.mask) and (cfg.train_on_cut or not s.cut)]
     rng.shuffle(use)
     want_reference = bool(cfg.kl_coef or cfg.explore_coef or cfg.anchor_coef)
-    stats, norms = collections.Counter(), []
+    stats, norms = [collections.Counter() for _ in range(cfg.minibatches)], []
     for k in range(cfg.minibatches):
         batch = use[k::cfg.minibatches]
-        tokens = torch.tensor([float(sum(sum(s.mask) for s in batch))], device=policy.device)
-        tokens = accelerator.reduce(tokens, "sum").item()
+        tokens = accelerator.reduce(torch.tensor(float(sum(sum(s.mask) for s in batch)), device=policy.device), "sum").item()
         if tokens == 0:
             continue
         joint = 0.0
         for role in ("agent", "designer"):
             groups = microbatches([s for s in batch if s.role == role], cfg.microbatch_tokens)
             for n, group in enumerate(groups):          # the KL is measured once a role even when it is not in the loss
-                accumulate(policy, group, cfg, tokens, stats, want_reference or k == 0 and n == len(groups) // 2)
+                accumulate(policy, group, cfg, tokens, stats[k], want_reference or k == 0 and n == len(groups) // 2)
             flat = torch.cat([(torch.zeros_like(p) if p.grad is None else p.grad).flatten().float() for p in parameters])
             optimizer.zero_grad(set_to_none=True)
             flat = accelerator.reduce(flat, "sum")
@@ -468,41 +435,11 @@ def update(policy, optimizer, samples, cfg, accelerator, rng):
             joint = joint + flat * min(1.0, cfg.max_grad_norm / (norms[-1] + 1e-6))
         for p, gradient in zip(parameters, joint.split([p.numel() for p in parameters])):
             p.grad = gradient.view_as(p).to(p.dtype)
-        if k == 0:
-            stats["first_gap"], stats["first_tokens"] = float(stats["gap"]), stats["gap_tokens"]
         optimizer.step()
         optimizer.zero_grad(set_to_none=True)
-    names = ("first_gap", "first_tokens", "clipped", "tokens", "kl", "kl_tokens")
-    total = accelerator.reduce(torch.tensor([float(stats[name]) for name in names], device=policy.device), "sum")
-    total = dict(zip(names, total.tolist()))
-    return {"policy/ratio_gap": total["first_gap"] / max(1, total["first_tokens"]),
-            "policy/clip_frac": total["clipped"] / max(1, total["tokens"]),
-            "policy/kl_base": total["kl"] / max(1, total["kl_tokens"]),
-            "policy/grad_norm": sum(norms) / max(1, len(norms))}        # of a role, before clipping
-
-def self_test(policy, cfg):
-    """Refuse to train when the arithmetic is off: log-probabilities as sampled, as trained and of the whole model must
-    agree, and gradient must reach every adapter. Raises RuntimeError with what is wrong."""
-    samples = [Sample(temperature=0.7) for _ in range(3)]
-
-    def talk(s, text):
-        yield from s.say(policy.chat.first(text), 8, policy.chat.ends)
-        if not s.cut:
-            yield from s.say(policy.chat.then("And now?"), 8, policy.chat.ends)
-    with generating(policy):
-        Engine(policy, slots=2).run([talk(s, "Count." * (5 * i + 1)) for i, s in enumerate(samples)], 0.7, 0)
-    for s in samples:
-        s.advantage = 1.0
-        if not any(s.mask):
-            raise RuntimeError("--max_context leaves no room for a reply")
-    stats = collections.Counter()
-    accumulate(policy, samples, cfg, 1.0, stats, False)
-    sampled = torch.tensor([p for s in samples for p, m in zip(s.logprobs, s.mask) if m], device=policy.device)
-    gap = max((sampled - torch.cat(token_logprobs(policy, samples))).abs().max().item(), float(stats["gap"]) / stats["tokens"])
-    if gap > (1e-3 if policy.dtype == torch.float32 else 0.3):
-        raise RuntimeError(f"sampled and recomputed log-probabilities differ by {gap:.2g}: this model's head or attention "
-                           "does more than the engine knows about, so it cannot be trained here")
-    dead = [n for n, p in policy.trainable().items() if "lora_B" in n and (p.grad is None or not p.grad.any())]
-    policy.model.zero_grad(set_to_none=True)
-    if dead:
-        raise RuntimeError(f"no gradient reaches {len(dead)} adapter weights, the first being {dead[0]}")
+    whole = sum(stats, collections.Counter())           # the gap is of the first mini-batch: later ones have moved
+    sources = {"ratio_gap": stats[0], "clip_frac": whole, "kl_base": whole}
+    sums = torch.tensor([[float(c[name]), c[name, "n"]] for name, c in sources.items()], device=policy.device)
+    sums = accelerator.reduce(sums, "sum").tolist()
+    return {f"policy/{name}": total / max(1, n) for name, (total, n) in zip(sources, sums)} | {
+        "policy/grad_norm": sum(norms) / max(1, len(norms))}            # of a role, before clipping

@@ -91,8 +91,7 @@ def hint_leaks(hint: str, actions) -> bool:
         at = found.end()
     return bool(actions)
 
-# ------------------------------------------------------------------------------------------------ looking at a run
-
+# ---- looking at a run
 COLUMNS = {"solve": "agent/solve_rate", "hinted": "agent/solve_rate_hint", "regret": "designer/regret",
            "reward": "designer/reward", "level": "designer/level", "valid": "designer/valid_rate",
            "held-out": "eval/solve_rate", "greedy": "eval/solve_rate_greedy"}

@@ -30,10 +30,10 @@ from peft import get_peft_model_state_dict, set_peft_model_state_dict
 from transformers import HfArgumentParser
 
 import regret
-from agent import PROGRAM_HINT, UNSEEN_HINT, evaluate, load_suite, play, solve_rates
+from agent import PROGRAM_HINT, UNSEEN_HINT, evaluate, load_suite, play, self_test, solve_rates
 from designer import SKILLS, Design, Memory, design, load_corpus, load_pool, write_hints
 from envs_examples import pocket
-from model import load_policy, self_test, update
+from model import load_policy, update
 from sandbox import Limits, Sandbox
 
 HERE = Path(__file__).parent
@@ -152,8 +152,7 @@ def parse_config(argv=None) -> Config:
     cfg.recipe = name_of_recipe
     return cfg
 
-# ------------------------------------------------------------------------------------------------------ the loop
-
+# ---- the loop
 def train(cfg, accelerator, out, policy, optimizer, sandbox, documents, pool, skills, suite, start, memory, slow):
     rank, world = accelerator.process_index, accelerator.num_processes
     E, G, K = cfg.designs_per_step, cfg.plays_per_arm, cfg.regenerate_every
@@ -265,8 +264,7 @@ def reward_designs(records, slow, cfg):
     slow.update({skill: regret.slow_mean(slow[skill], value) for skill, value in means.items()})
     return [r["reward"] for r in records]
 
-# ------------------------------------------------------------------------------------------------------ what is kept
-
+# ---- what is kept
 def record(d, index, step):
     """A design as it is written to disk, gathered from other processes, and remembered."""
     return dict(index=index, step=step, skill=d.skill, document=d.document, refusal=d.refusal, verdict=d.verdict,
@@ -385,8 +383,7 @@ def print_pair(designs):
         text = "  >  ".join(" ".join(m.split())[:200] for m in p.messages)
         print(f"    {name} return {p.value}: {text[:1200]}")
 
-# ---------------------------------------------------------------------------------------------- checkpoints, start, end
-
+# ---- checkpoints, start, end
 def save_checkpoint(accelerator, out, policy, optimizer, step, memory, slow):
     """One file, written aside and renamed over the last one: whenever the process dies, checkpoint/state.pt is complete."""
     if accelerator.is_main_process:

@@ -2,7 +2,8 @@
 
 Everything is measured in tokens per second of this process's CPU time at one thread, interleaved, median of `--rounds`, on a
 Qwen3-shaped model with random weights (3.4M parameters; --hidden and --layers change it). An episode has `--turns` turns: a
-prompt of 100 to 200 tokens, observations of 10 to 40, replies of forced lengths (16 to 112): all ways do the same work.
+prompt of 100 to 200 tokens, observations of 10 to 40, and replies whose lengths are drawn beforehand, so that all ways do the
+same work: geometric with a mean of 48 tokens, at most 192, as of a model that may end at any token (or --uniform).
 
   generate      `model.generate` once a turn, all episodes in lockstep, left-padded, the cache thrown away between turns
   continuous    transformers' own continuous batching, one turn of all episodes at a time
@@ -59,7 +60,12 @@ def workload(episodes, turns, options, seed=0):
 
     def ids(n):
         return [rng.randrange(2, 1024) for _ in range(n)]
-    return [[(ids(rng.randint(*(options.observation if turn else options.prompt))), rng.randint(*options.reply))
+
+    def reply():
+        if options.uniform:
+            return rng.randint(options.reply // 2, 3 * options.reply // 2)
+        return min(max(4, round(rng.expovariate(1 / options.reply))), 4 * options.reply)
+    return [[(ids(rng.randint(*(options.observation if turn else options.prompt))), reply())
              for turn in range(turns)] for _ in range(episodes)]
 
 
@@ -148,12 +154,12 @@ def decode_rate(policy, rows, context, steps=48):
     """Tokens a second of the engine while it only decodes: rows that hold the same context as in the bare loop."""
     engine = Engine(policy, slots=rows)
     plan = [[([3] * (context + 1), steps + 1)] for _ in range(rows)]
-    clock, settle = [], engine._settle
+    clock, step = [], engine._step
 
-    def watched(episodes):
+    def watched():                                      # the first step is the prefill
+        step()
         clock.append(time.process_time())
-        settle(episodes)
-    engine._settle = watched
+    engine._step = watched
     engine.run([talk(p) for p in plan], 1.0, 0)
     return rows * (len(clock) - 1) / (clock[-1] - clock[0])
 
@@ -178,7 +184,8 @@ def main():
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--prompt", type=int, nargs=2, default=(100, 200), help="tokens, from and to")
     parser.add_argument("--observation", type=int, nargs=2, default=(10, 40))
-    parser.add_argument("--reply", type=int, nargs=2, default=(16, 112))
+    parser.add_argument("--reply", type=int, default=48, help="mean tokens")
+    parser.add_argument("--uniform", action="store_true", help="replies between a half and three halves of that: less waste for others")
     parser.add_argument("--hidden", type=int, default=256)
     parser.add_argument("--layers", type=int, default=4)
     parser.add_argument("--context", type=int, default=2048, help="columns of the engine's cache")

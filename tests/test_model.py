@@ -8,8 +8,9 @@ from conftest import OneProcess, adam, make_sample, settings
 from transformers import LlamaConfig, LlamaForCausalLM, Qwen3MoeConfig, Qwen3MoeForCausalLM
 
 import model
-from model import (Chat, Engine, Sample, accumulate, generating, k3, load_policy, microbatches, sample,
-                   self_test, token_logprobs, update)
+from agent import self_test
+from model import (Chat, Engine, Sample, accumulate, generating, k3, load_policy, microbatches, sample, token_logprobs,
+                   update)
 
 
 def talk(policy, s, texts, budget):
