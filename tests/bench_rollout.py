@@ -18,7 +18,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 import torch                                            # noqa: E402
 from transformers import DynamicCache, GenerationConfig, Qwen3Config, Qwen3ForCausalLM           # noqa: E402
 
-from model import Engine, Policy, Sample, SlotCache     # noqa: E402
+from model import Engine, Policy, Sample, SlotCache, generating, load_policy        # noqa: E402
 from sandbox import Sandbox                             # noqa: E402
 
 torch.set_num_threads(1)
@@ -51,7 +51,7 @@ def make_policy(options):
                          max_position_embeddings=8192, eos_token_id=None, pad_token_id=0, bos_token_id=None)
     model = Qwen3ForCausalLM(config).eval()
     chat = type("Chat", (), {"ends": NEVER})()
-    return Policy(Unwrapped(model), chat, False, options.context, torch.device("cpu"), torch.float32)
+    return Policy(Unwrapped(model), chat, False, options.context)
 
 
 def workload(episodes, turns, options, seed=0):
@@ -134,7 +134,7 @@ def bare_loop(policy, rows, context, steps=48):
     """Forward calls of one token in `rows` rows that already hold `context` tokens: no sampling, no bookkeeping."""
     model, rates = policy.model.model, []
     body, head, cache = model.get_decoder(), model.get_output_embeddings(), DynamicCache(config=model.config)
-    cache_of = SlotCache(model.config, rows, context + steps, policy.dtype, policy.device)
+    cache_of = SlotCache(policy, rows)
     body(input_ids=torch.full((rows, context), 3), use_cache=True, cache=cache)
     for own in (False, True):                           # a growing cache without a mask, or a ready one with a mask
         ids, begin = torch.full((rows, 1), 3), time.process_time()
@@ -164,6 +164,28 @@ def decode_rate(policy, rows, context, steps=48):
     return rows * (len(clock) - 1) / (clock[-1] - clock[0])
 
 
+def slow_neighbour(policy, box, options):
+    """How fast 15 episodes are, in tokens a second of real time, beside one more whose every step takes 200 ms, and alone."""
+    slow = PROGRAM.replace("return f", "time.sleep(0.2); return f")
+    plans = workload(16, options.turns, options)
+
+    def rate(with_slow):
+        ends = []
+
+        def timed(plan, env):
+            yield from talk(plan, env)
+            ends.append(time.monotonic())
+        envs = [box.make(PROGRAM) for _ in range(15)] + [box.make(slow)] * with_slow
+        begin = time.monotonic()
+        Engine(policy, slots=16).run([timed(plan, env) for plan, env in zip(plans, envs)], 1.0, 0, box)
+        for env in envs:
+            env.close()
+        return sum(budget for plan in plans[:15] for _, budget in plan) / (sorted(ends)[14] - begin)
+    rates = [(rate(True), rate(False)) for _ in range(options.rounds)]
+    beside, alone = (statistics.median(values) for values in zip(*rates))
+    print(f"15 episodes beside one with steps of 200 ms: {beside:,.0f} tokens/s, alone {alone:,.0f}: {beside / alone:.2f}")
+
+
 def growth(policy, options):
     """Cost per token as the work grows: it should stay flat."""
     print("\ncost as the work grows (engine, 64 slots): microseconds of CPU a generated token, prefilled tokens included")
@@ -175,6 +197,29 @@ def growth(policy, options):
         seconds = generated / statistics.median(rates)
         print(f"{episodes:4} episodes x {turns:2} turns: {1e6 * seconds / generated:6.0f} a generated token, "
               f"{1e6 * seconds / total:5.0f} a token fed or generated")
+
+
+def exactness(name):
+    """The engine against `generate`, greedily, token for token: 32 conversations of three turns of a real chat model."""
+    policy = load_policy(name, max_context=1024)
+    words = ["What is the capital of France?", "Name a colour.", "Count to five.", "Say something about rain."]
+    talks = [[f"{words[n % 4]} ({n})", "Why?", "And in one word?"] for n in range(32)]
+
+    def talk_about(texts):
+        sample = Sample()
+        for n, text in enumerate(texts):
+            yield from sample.say(policy.chat.then(text) if n else policy.chat.first(text), 24, policy.chat.ends)
+        return sample
+    same = total = 0
+    with generating(policy):
+        for texts, got in zip(talks, Engine(policy, slots=16).run([talk_about(texts) for texts in talks], 0, 0)):
+            ids = []
+            for n, text in enumerate(texts):
+                ids += policy.chat.then(text) if n else policy.chat.first(text)
+                out = policy.model.generate(input_ids=torch.tensor([ids]), attention_mask=torch.ones(1, len(ids)), max_new_tokens=24,
+                                            do_sample=False, eos_token_id=list(policy.chat.ends), pad_token_id=0)[0].tolist()
+                same, total, ids = same + sum(a == b for a, b in zip(out[len(ids):], got.ids[len(ids):])), total + len(out) - len(ids), out
+    print(f"{name}: {same} of {total} greedy tokens equal those of generate")
 
 
 def main():
@@ -191,7 +236,10 @@ def main():
     parser.add_argument("--context", type=int, default=2048, help="columns of the engine's cache")
     parser.add_argument("--growth", action="store_true", help="also the table of cost against work")
     parser.add_argument("--only_engine", action="store_true")
+    parser.add_argument("--exact", metavar="MODEL", help="instead: compare a chat model's greedy tokens with generate's")
     options = parser.parse_args()
+    if options.exact:
+        return exactness(options.exact)
     policy = make_policy(options)
     print(f"{sum(p.numel() for p in policy.model.parameters()):,} parameters; tokens a CPU second at one thread")
     for episodes in options.episodes:
@@ -212,6 +260,8 @@ def main():
         bare, engine = zip(*[(bare_loop(policy, rows, 384), decode_rate(policy, rows, 384)) for _ in range(options.rounds)])
         bare, engine = statistics.median(bare), statistics.median(engine)
         print(f"decoding only, {rows} rows: engine {engine:,.0f}, bare loop {bare:,.0f}: {engine / bare:.2f}")
+    with Sandbox() as box:
+        slow_neighbour(policy, box, options)
     if options.growth:
         growth(policy, options)
 

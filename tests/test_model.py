@@ -64,12 +64,14 @@ def test_other_architectures_sample_what_generate_samples(tiny_dir, tmp_path, fa
     model.save_pretrained(tmp_path)
     tokens.save_pretrained(tmp_path)
     policy = load_policy(str(tmp_path), lora_rank=2, lora_alpha=2)
-    for texts in (["a"], ["door b c d"], ["dial 3 " * 4]):
-        got = roll(policy, [texts, ["other"]], temperature=0)[0]
-        ids = torch.tensor([policy.chat.first(texts[0])])
-        want = policy.model.generate(input_ids=ids, attention_mask=torch.ones_like(ids), max_new_tokens=12, do_sample=False,
-                                     eos_token_id=list(policy.chat.ends))[0].tolist()
-        assert got.ids == want
+    talks = [["door " * (n % 5) + "abcdefgh"[n % 8], "dial 3 " * (n % 3), "go on"] for n in range(32)]
+    for texts, got in zip(talks, roll(policy, talks, temperature=0, budget=6, slots=8)):
+        ids = []
+        for n, text in enumerate(texts):
+            ids += policy.chat.then(text) if n else policy.chat.first(text)
+            ids = policy.model.generate(input_ids=torch.tensor([ids]), attention_mask=torch.ones(1, len(ids)), max_new_tokens=6,
+                                        do_sample=False, eos_token_id=list(policy.chat.ends))[0].tolist()
+        assert got.ids == ids
     self_test(policy, settings())
 
 
@@ -159,6 +161,55 @@ def test_engine_counts(tiny):
     given = len(tiny.chat.first(texts[0])) + sum(len(tiny.chat.then(t)) for t in texts[1:])
     assert engine.stats["prefilled"] == 5 * (given + 2)
     assert engine.stats["generated"] == sum(sum(s.mask) for s in done)
+
+
+def test_slots_are_full_while_work_waits(tiny):
+    """And an episode that has ended never holds one."""
+    engine, share = Engine(tiny, slots=4), []
+    step = engine._step
+
+    def watched():
+        if engine.unstarted or engine.ready:
+            share.append(sum(e.budget > 0 for e in engine.rows) / 4)
+        assert all(engine.results[e.index] is None for e in engine.rows) and len(engine.rows) <= 4
+        step()
+    engine._step = watched
+    done = engine.run([talk(tiny, Sample(), ["one"] * (1 + n % 3), 2 + n) for n in range(20)], 1.0, 0)
+    assert len(done) == 20 and len(share) > 20 and sum(share) / len(share) >= 0.9
+
+
+class FakeSandbox:
+    """Answers a call after as many polls as the `env` says."""
+    def __init__(self):
+        self.calls, self.log = {}, []
+
+    def submit(self, key, env, method, argument):
+        self.calls[key] = env
+
+    def poll(self, timeout):
+        self.log.append((timeout, sorted(self.calls.values())))
+        self.calls = {key: left - 1 for key, left in self.calls.items()}
+        done = [key for key, left in self.calls.items() if left <= 0]
+        for key in done:
+            del self.calls[key]
+        return [(key, "ok") for key in done]
+
+
+def test_a_slow_environment_holds_up_nobody(tiny):
+    """One environment is away for 100 polls, among seven that answer at once: these finish meanwhile, and the engine never
+    waits for it while there is something to decode."""
+    ended, box = [], FakeSandbox()
+
+    def player(number, polls):
+        for turn in range(3):
+            assert (yield polls, "step", "x") == "ok"
+            yield from Sample().say(tiny.chat.first("one"), 8, frozenset())
+        ended.append(number)
+    Engine(tiny, slots=8).run([player(n, 100 if n == 0 else 1) for n in range(8)], 1.0, 0, box)
+    assert ended[-1] == 0 and set(ended[:-1]) == set(range(1, 8))
+    alone = [timeout for timeout, waiting in box.log if len(waiting) == 1 and waiting[0] > 1]
+    before = alone[:[t for t in alone].index(1.0)]                  # until nobody else is left
+    assert len(before) > 20 and set(before) == {0.0} and all(t > 0 for t in alone[len(before):])
 
 
 def test_a_sample_without_a_reply_is_left_out(tiny):
