@@ -323,7 +323,7 @@ def generating(policy, reference=False):
 
 # ---- the update
 DECIDED = 0.3                       # nats: an entropy of the base below this counts as decided
-HEAD_LOGITS = 2 ** 23               # most logits at once: what the head needs in memory does not grow with the batch
+HEAD_LOGITS = 10 ** 7               # most logits at once, 40 MB: the head's memory does not grow with the batch
 
 def pack(samples, device):
     """Right-padded ids [B, T] and, at action tokens (positions 1..T-1): where [B, T-1], old, advantage, temperature [N]."""
@@ -370,12 +370,12 @@ def accumulate(policy, group, cfg, tokens, stats, want_reference):
     if want_reference:
         with torch.no_grad(), policy.model.disable_adapter():
             hidden_ref = body(input_ids=ids[:, :-1], use_cache=False).last_hidden_state[where]
-    gradient, total = torch.empty_like(hidden), 0.0                             # of the loss by hidden, [N, hidden]
 
     def measure(name, values):
         stats[name] += values.detach().sum()
         stats[name, "n"] += len(values)
-    for part in torch.arange(len(target), device=policy.device).split(max(1, HEAD_LOGITS // head.weight.shape[0])):
+
+    def chunk(part):                                    # its logits are gone when it returns
         leaf = hidden[part].detach().requires_grad_()
         logp = F.log_softmax(head(leaf).float() / temperature[part, None], -1)  # [n, V]
         new = logp.gather(1, target[part, None])[:, 0]
@@ -401,10 +401,11 @@ def accumulate(policy, group, cfg, tokens, stats, want_reference):
                     loss = loss + cfg.anchor_coef * stay * ~undecided                  # eq. 12
         loss = group[0].weight * loss.sum()
         (loss / tokens).backward()
-        gradient[part] = leaf.grad
-        total += loss.detach()
-    hidden.backward(gradient)
-    return total
+        return leaf.grad, loss.detach()
+    parts = torch.arange(len(target), device=policy.device).split(max(1, HEAD_LOGITS // head.weight.shape[0]))
+    gradients, losses = zip(*map(chunk, parts))         # the first: of the loss by the hidden states, [N, hidden] in all
+    hidden.backward(torch.cat(gradients))
+    return sum(losses)
 
 def update(policy, optimizer, samples, cfg, accelerator, rng):
     """One joint policy-gradient step on both roles (eq. 10): -> metrics. `cfg` is train.Config, or has its names.

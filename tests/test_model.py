@@ -201,7 +201,7 @@ def test_a_slow_environment_holds_up_nobody(tiny):
     ended, box = [], FakeSandbox()
 
     def player(number, polls):
-        for turn in range(3):
+        for _ in range(3):
             assert (yield polls, "step", "x") == "ok"
             yield from Sample().say(tiny.chat.first("one"), 8, frozenset())
         ended.append(number)
