@@ -1,14 +1,13 @@
 """The Reasoning Agent: from a reply to an action, one episode, many episodes at once, and evaluation on files.
 
 An episode is a generator (see model.py): it asks the sandbox for the first observation, asks the model for a reply, hands
-the reply's action to the environment, and so on until the task ends. All plays of a step, of both arms and all
-environments, run in one call of `play`. The hinted arm differs from the plain arm by the hint in its first message and by
-nothing else; both get the same seeds.
+the reply's action to the environment, and so on until the task ends. All plays of a step run in one call of `play`. The
+hinted arm differs from the plain arm by the hint in its first message and by nothing else; both get the same seeds.
 
 The action is the last balanced `\\boxed{...}` of the reply, outside any thinking, wrapper included; a reply without one
 goes to the program whole. In programs that offer tools the reply's tool calls are parsed, checked and handed on; a call
-that cannot be understood is answered with the reason and never executed with lost arguments. A reply that runs into its
-token budget ends the episode with return 0. `self_test` asks, before training, whether what is trained is what was played.
+that cannot be understood is answered with the reason, never executed with lost arguments. A reply that runs into its token
+budget ends the episode with return 0. `self_test` asks, before training, whether what is trained is what was played.
 
     python agent.py --play FILE [--model M] [--seed N] [--hint]     one episode of an environment file, printed
 """
@@ -24,14 +23,12 @@ from sandbox import EnvError, EnvTimeout, Sandbox, clean
 
 # ---- reading a reply
 def strip_thinking(reply: str) -> str:
-    """The reply without its thinking: `<think>...</think>` blocks, an opening half whose tag was in the prompt, and an
-    unfinished block at the end."""
+    """The reply without `<think>...</think>` blocks, half a block whose tag was in the prompt, or an unfinished one."""
     reply = re.sub(r"<think>.*?</think>", "", reply, flags=re.S)
     return reply.rpartition("</think>")[2].partition("<think>")[0]
 
 def parse_action(reply: str):
-    """The content of the last balanced \\boxed{...} outside thinking, or None. Escaped braces do not count; an empty box
-    is no answer."""
+    """The content of the last balanced \\boxed{...} outside thinking, or None. Escaped braces do not count."""
     text = strip_thinking(reply)
     for start in reversed([m.end() for m in re.finditer(r"\\boxed\s*\{", text)]):
         depth = 1
@@ -86,17 +83,7 @@ def parse_tool_calls(reply: str):
     return calls
 
 # ---- one episode
-PROMPT = """You are playing a turn-based task. Think briefly, then give exactly one action a turn, as \\boxed{{action}}.
-
-For example, when the task says "Guess a number from 1 to 10." a good reply is:
-The middle of 1 to 10 is 5. \\boxed{{5}}
-and when it then says "Higher.":
-It is above 5, so between 6 and 10. \\boxed{{8}}
-
-The task:
-{observation}{hint}
-
-Reply with your reasoning in a sentence and one action, as \\boxed{{action}}."""
+PROMPT = Path(__file__).with_name("envs_examples").joinpath("prompts/play.txt").read_text()
 
 def first_message(observation, hint, is_pocket):
     """What the agent reads first. The hint is all that tells the arms apart."""
@@ -236,20 +223,15 @@ HELD_OUT_SEED = 10 ** 7             # training draws its seeds below this
 def evaluate(policy, sandbox, suite, plays, temperature, turn_tokens, slots=64, shard=slice(None)):
     """Plain plays of unseen seeds: one (name, level, value) each; unsound ones count 0. `shard`: this process's files."""
     sandbox.retired.clear()                 # a hiccup in one evaluation must not spoil the later ones
-    files = suite[shard]
-    jobs = [(code, HELD_OUT_SEED + k, None) for _, code, _ in files for k in range(plays)]
-    keys = [(name, level) for name, _, level in files for _ in range(plays)]
+    jobs = [(code, HELD_OUT_SEED + k, None) for _, code, _ in suite[shard] for k in range(plays)]
+    keys = [(name, level) for name, _, level in suite[shard] for _ in range(plays)]
     done, _ = play(policy, sandbox, jobs, temperature, turn_tokens, slots)
     return [(name, level, p.value or 0.0) for (name, level), p in zip(keys, done)]
 
 def solve_rates(results):
     """{"all": mean, level: mean, ...} of evaluation results."""
-    by_level = collections.defaultdict(list)
-    for _, level, value in results:
-        by_level["all"].append(value)
-        if level is not None:
-            by_level[level].append(value)
-    return {level: statistics.fmean(values) for level, values in by_level.items()}
+    levels = ["all", *dict.fromkeys(level for _, level, _ in results if level is not None)]
+    return {level: statistics.fmean(v for _, own, v in results if level in ("all", own)) for level in levels}
 
 def main():
     parser = argparse.ArgumentParser(description="Let a model play one environment file and print the episode.")

@@ -5,9 +5,6 @@ in [0.15, 0.85], the most regret) and a *bad* one (too easy, too hard, or refuse
 designer). The reply must hold one Python program; it is parsed here and judged by sandbox.py. The privileged hint is then
 written by the same policy from reading the program (eq. 2), or is the program's own `hint()`.
 
-Documents may be anything: a JSON line each, `text` (or `orig_doc`) and an optional `title`. Nothing in a document is
-interpreted; it is material.
-
     python designer.py [--model M]      one design: the prompt, the reply, and what became of it
 """
 import argparse, ast, collections, dataclasses, json, random, re, textwrap
@@ -75,24 +72,9 @@ class Memory:
         return rng.sample(best, min(good, len(best))), rng.sample(failed, min(bad, len(failed)))
 
 # ---- prompts
-EXAMPLE = Path(__file__).with_name("envs_examples").joinpath("vault.py").read_text()        # shown in every prompt
-PROMPT = """Write one game as a Python class: a text environment that trains {skill} over several turns.
-
-Rules:
-- One class whose name ends in Env, with reset(self, seed) -> (observation, info) and
-  step(self, action) -> (observation, reward, terminated, truncated, info). Observations are strings, info is a dict.
-- All randomness comes from random.Random(seed); the same seed must give the same game. No files, network or clock.
-- The player sees only the observations: state the rules, the state, and the form of an action in the first one.
-- `action` is text such as \\boxed{{left}}. Answer a malformed one with a reminder, not an exception.
-- reward is 1.0 with terminated=True when the task is completed, else 0.0; end with truncated=True after max_turns.
-- Also write solution(self), the winning answer or list of actions, and hint(self), a hint that helps without telling all.
-- It should be hard for you without the hint and feasible with it. Guessing must not win.
-
-A complete example:
-```python
-{example}```
-{document}{memory}
-Now write a new game for {skill}, unlike the example, in one ```python block."""
+_TEXTS = Path(__file__).with_name("envs_examples")
+EXAMPLE = _TEXTS.joinpath("vault.py").read_text()       # shown in every prompt
+PROMPT, HINT_PROMPT = (_TEXTS.joinpath("prompts", name).read_text() for name in ("design.txt", "hint.txt"))
 
 def designer_prompt(skill, document, good, bad):
     """The full prompt: contract, worked example, document, memory."""
@@ -104,13 +86,6 @@ def designer_prompt(skill, document, good, bad):
         "too easy" if e["solve_rate"] > 0.5 else "too hard"))
     source = f"\nDraw the theme and the facts from this text:\n{document['title']}\n{document['text']}\n" if document else ""
     return PROMPT.format(skill=skill, example=EXAMPLE, document=source, memory=shown)
-
-HINT_PROMPT = """Below is the source of a game. A player sees only its messages, never the source. Write a short hint for the
-player: a strategy, a key observation or a first step that makes the game feasible. Do not give exact answers, since they
-change with the seed. Reply with the hint only, in at most three sentences.
-```python
-{code}
-```"""
 
 # ---- from a reply to a program
 class NoProgram(ValueError):

@@ -419,21 +419,22 @@ def update(policy, optimizer, samples, cfg, accelerator, rng):
     rng.shuffle(use)
     want_reference = bool(cfg.kl_coef or cfg.explore_coef or cfg.anchor_coef)
     stats, norms = [collections.Counter() for _ in range(cfg.minibatches)], []
-    for k in range(cfg.minibatches):
-        batch = use[k::cfg.minibatches]
-        tokens = accelerator.reduce(torch.tensor(float(sum(sum(s.mask) for s in batch)), device=policy.device), "sum").item()
+    batches = [use[k::cfg.minibatches] for k in range(cfg.minibatches)]
+    counts = torch.tensor([float(sum(sum(s.mask) for s in batch)) for batch in batches], device=policy.device)
+    for k, (batch, tokens) in enumerate(zip(batches, accelerator.reduce(counts, "sum").tolist())):
         if tokens == 0:
             continue
-        joint = 0.0
+        roles = []
         for role in ("agent", "designer"):
             groups = microbatches([s for s in batch if s.role == role], cfg.microbatch_tokens)
             for n, group in enumerate(groups):          # the KL is measured once a role even when it is not in the loss
                 accumulate(policy, group, cfg, tokens, stats[k], want_reference or k == 0 and n == len(groups) // 2)
-            flat = torch.cat([(torch.zeros_like(p) if p.grad is None else p.grad).flatten().float() for p in parameters])
+            gradients = [torch.zeros_like(p) if p.grad is None else p.grad for p in parameters]
+            roles.append(torch.cat([g.flatten().float() for g in gradients]))
             optimizer.zero_grad(set_to_none=True)
-            flat = accelerator.reduce(flat, "sum")
-            norms.append(flat.norm().item())
-            joint = joint + flat * min(1.0, cfg.max_grad_norm / (norms[-1] + 1e-6))
+        roles = accelerator.reduce(torch.stack(roles), "sum")           # [2, trainable]: the only time that processes wait
+        norms += roles.norm(dim=1).tolist()
+        joint = (roles * (cfg.max_grad_norm / (roles.norm(dim=1, keepdim=True) + 1e-6)).clamp(max=1.0)).sum(0)
         for p, gradient in zip(parameters, joint.split([p.numel() for p in parameters])):
             p.grad = gradient.view_as(p).to(p.dtype)
         optimizer.step()

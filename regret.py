@@ -6,12 +6,11 @@ the two means: large when the task is feasible (the hint shows the way) but not 
 (both arms win) or impossible (both lose). An environment that nobody solves without its hint would have the largest
 regret and teach nothing, so the default reward blends regret with a plateau of the plain solve rate.
 
-The equation numbers are README's. Seeds are paired on purpose: the regret is then a mean of differences, with a standard
-error, and luck that both arms share cancels. The release pairs nothing; everything else follows it.
+The equation numbers are README's. Seeds are paired, unlike in the release: luck that both arms share cancels.
 
     python regret.py RUN        prints how a run went, by quarters
 """
-import argparse, json, math, re, statistics
+import argparse, collections, json, math, re, statistics
 from pathlib import Path
 
 KINDS = ("regret", "blend", "solve_rate", "learning_potential")
@@ -23,8 +22,8 @@ def episode_return(step_rewards, terminated: bool) -> float:
 def paired_regret(plain, hinted):
     """Eq. 5: (regret, standard error, pairs) over G plays of the same seeds in both arms.
 
-    None marks an unsound play (its program crashed): that pair leaves both arms. The standard error is that of a mean
-    of paired differences; it is nan with fewer than two pairs, and so is the regret with none."""
+    None marks an unsound play (its program crashed): that pair leaves both arms. With fewer than two pairs the standard
+    error, that of a mean of differences, is nan; with none the regret is too."""
     if len(plain) != len(hinted):
         raise ValueError(f"the arms must be paired: {len(plain)} plain and {len(hinted)} hinted plays")
     differences = [h - p for p, h in zip(plain, hinted) if p is not None and h is not None]
@@ -103,6 +102,35 @@ def read_metrics(run: Path):
         raise FileNotFoundError(f"{path} does not exist: give the output directory of a training run")
     return [json.loads(line) for line in path.read_text().splitlines(True) if line.endswith("\n")]
 
+def summarize(records, episodes):
+    """The metrics of a step, from its designs (of a window that may be open still) and its plays, over all processes."""
+    def average(values):
+        values = [v for v in values if v is not None]
+        return statistics.fmean(values) if values else None
+    plain, hinted = ([e for e in episodes if e["hinted"] == arm] for arm in (False, True))
+    groups = collections.defaultdict(list)
+    for e in episodes:
+        groups[e["env"], e["hinted"]].append(e["value"])
+    codes = [r["code"] for r in records if r["code"]]
+    levels = [r["verdict"]["level"] for r in records if r["verdict"] and not r["refusal"]]
+    errors = [r["regret_se"] for r in records if r["regret_se"] is not None]
+    frontier = [r["solve_rate"] is not None and 0.2 <= r["solve_rate"] <= 0.8 for r in records]
+    refused = collections.Counter(r["refusal"].partition(":")[0] for r in records if r["refusal"])
+    return {"agent/solve_rate": average(e["value"] for e in plain),
+            "agent/solve_rate_hint": average(e["value"] for e in hinted),
+            "agent/turns": average(e["turns"] for e in episodes),
+            "agent/truncated_frac": average(e["cut"] for e in episodes),
+            "agent/unsound_frac": average(e["error"] is not None for e in episodes),
+            "agent/zero_advantage_frac": average(not any(group_advantages(g)) for g in groups.values()),
+            "designer/regret": average(r["regret"] for r in records),
+            "designer/reward": average(r["reward"] for r in records),
+            "designer/regret_se": math.hypot(*errors) / len(errors) if errors else None,
+            "designer/level": average(levels), "designer/frontier_frac": average(frontier),
+            "designer/valid_rate": average(r["refusal"] is None for r in records),
+            "designer/distinct_frac": len(set(codes)) / len(codes) if codes else None,
+            "designer/hint_leak_frac": average(e["leaks"] for e in hinted if e["value"] == 1),
+            **{f"designer/refused/{kind}": count for kind, count in refused.items()}}
+
 def summary(rows, parts=4) -> str:
     """A table of means over `parts` equal stretches of the run; evaluations show the last one in each stretch."""
     lines = ["steps".rjust(11) + "".join(name.rjust(10) for name in COLUMNS)]
@@ -117,6 +145,29 @@ def summary(rows, parts=4) -> str:
             cells.append(("-" if value is None else f"{value:.3f}").rjust(10))
         lines.append(f"{part[0]['step']}-{part[-1]['step']}".rjust(11) + "".join(cells))
     return "\n".join(lines)
+
+def print_pair(designs):
+    """One seed, played without and with the hint, of the design with the largest regret on this process."""
+    designs = [d for d in designs if d.plain and d.hinted]
+    if not designs:
+        return
+    d = max(designs, key=lambda d: d.regret or 0.0)
+    plain, hinted = max(zip(d.plain, d.hinted), key=lambda pair: (pair[1].value or 0) - (pair[0].value or 0))
+    print(f"    --- {d.skill}, seed {plain.seed}; hint: {hinted.hint!r:.300}")
+    for name, p in (("plain ", plain), ("hinted", hinted)):
+        text = "  >  ".join(" ".join(m.split())[:200] for m in p.messages)
+        print(f"    {name} return {p.value}: {text[:1200]}")
+
+def report(out, plays, minutes):
+    """Held-out solve rates before and after, by level, and where the files are."""
+    before = json.loads((out / "before.json").read_text()) if (out / "before.json").exists() else {}
+    after = read_metrics(out)[-1]
+    print(f"\nheld-out solve rate, no hint, unseen seeds ({plays} plays a file)   before -> after")
+    for key in before:
+        label = key.removeprefix("eval/")
+        print(f"  {label:28s} {before[key]:.3f} -> {after.get(key, math.nan):.3f}")
+    print(f"{after['step'] + 1} steps, {minutes:.1f} minutes; {out} holds metrics, envs, episodes, adapter, checkpoint\n"
+          f"python regret.py {out} shows how the run went")
 
 def main():
     parser = argparse.ArgumentParser(description="Show how a training run went.")

@@ -9,8 +9,7 @@ A step of SPADE (Self-Play in Adaptive Synthetic Executable Environments, arXiv 
     regret    mean return with the hint minus mean return without                                  eqs. 5-7
     update    one policy gradient on both roles, on one set of LoRA weights                        eqs. 8-12
 
-    accelerate launch train.py                                  the pocket model: no download, seven minutes on two cores
-    accelerate launch train.py --model Qwen/Qwen3-4B --recipe paper
+    accelerate launch train.py                the pocket model: no download, seven minutes on two cores
 
 Each process designs and plays its own share of the E environments; rewards, metrics and memory are gathered, gradients
 are summed. The randomness of a step is a function of (seed, step, process), so a resumed run draws what the killed one
@@ -18,7 +17,7 @@ would have drawn. Designs are renewed every K = `regenerate_every` steps: the re
 window, when both arms are played by the same agent, the solve rate over all of it, and the designer learns at its end.
 Left out: sharded base weights, asynchronous rollouts, value models.
 """
-import collections, contextlib, dataclasses, datetime, difflib, json, math, os, random, statistics, sys, time
+import collections, contextlib, dataclasses, datetime, difflib, json, os, random, re, statistics, sys, time
 from argparse import ArgumentDefaultsHelpFormatter
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -33,6 +32,7 @@ import regret
 from agent import PROGRAM_HINT, UNSEEN_HINT, evaluate, load_suite, play, self_test, solve_rates
 from designer import SKILLS, Design, Memory, design, load_corpus, load_pool, write_hints
 from envs_examples import pocket
+from envs_examples.recipes import RECIPES
 from model import load_policy, update
 from sandbox import Limits, Sandbox
 
@@ -104,18 +104,6 @@ class Config:
     save_every: int = flag(10, "steps between checkpoints")
     log_with: str = flag("", "a tracker that accelerate knows: tensorboard, wandb, ... (its package must be installed)")
     allow_weak_sandbox: bool = flag(False, "run although the kernel offers no seccomp filter: only for trusted programs")
-
-_REAL = dict(hint="policy", train_on_hinted=False, train_on_cut=False, max_grad_norm=1.0, microbatch_tokens=16_384,
-             skills_active=3, memory_size=200, temperature=0.6, designer_temperature=0.6, train_embeddings=False,
-             learning_rate=2e-5, lora_rank=32, lora_alpha=64, explore_coef=0.0, anchor_coef=0.0, minibatches=1,
-             weight_decay=0.1, max_context=8192, slots=8, eval_suite=str(HERE / "envs_examples/games"), eval_plays=4,
-             sample_every=5, save_every=5)
-RECIPES = {
-    "pocket": dict(dtype="float32"),            # in bf16 its embeddings would be too coarse for their small updates
-    "small": dict(_REAL, steps=100, designs_per_step=4, plays_per_arm=4, skills_active=2, designer_tokens=1500,
-                  turn_tokens=256, max_turns=8, thinking=False, eval_every=20),
-    "paper": dict(_REAL, steps=400, designs_per_step=24, plays_per_arm=16, regenerate_every=4, designer_tokens=16_384,
-                  turn_tokens=8192, max_context=32_768, slots=16, eval_every=20, gradient_checkpointing=True)}
 
 class Help(ArgumentDefaultsHelpFormatter):
     """One spelling a flag; the parser's second ones (--no_x, dashes) work too but would drown the page."""
@@ -283,7 +271,7 @@ def watch(step, cfg, accelerator, out, policy, sandbox, suite, designs, records,
     episodes = gather_object([episode_record(p, i, hinted) for d, i in zip(designs, mine)
                               for hinted, arm in enumerate(d.now) for p in arm])
     tokens = sum(map(collections.Counter, gather_object([dict(tokens)])), collections.Counter())
-    metrics |= summarize(records, episodes, memory)
+    metrics |= regret.summarize(records, episodes) | {"memory/size": len(memory.entries)}
     metrics |= {"tokens/generated": tokens["generated"], "tokens/prefilled": tokens["prefilled"],
                 "tokens/per_second": tokens["generated"] / metrics["time/play"]}
     if cfg.eval_every and ((step + 1) % cfg.eval_every == 0 or step == cfg.steps - 1):
@@ -292,41 +280,13 @@ def watch(step, cfg, accelerator, out, policy, sandbox, suite, designs, records,
     if accelerator.is_main_process:
         log(out, step, metrics, records if closing else [], episodes)
         if cfg.sample_every and step % cfg.sample_every == 0:
-            print_pair(designs)
+            regret.print_pair(designs)
         last = regret.read_metrics(out)[-3:]
         if len(last) == 3 and all((row["agent/truncated_frac"] or 0) > 0.9 for row in last):
             print("WARNING: for three steps nearly every reply was cut at its token budget; raise --turn_tokens")
         if len(last) == 3 and not any(row["designer/valid_rate"] for row in last):
             print(f"WARNING: for three steps no design was admitted; the last refusal was {records[-1]['refusal']:.300}")
     accelerator.log(metrics, step=step)
-
-def summarize(records, episodes, memory):
-    def average(values):
-        values = [v for v in values if v is not None]
-        return statistics.fmean(values) if values else None
-    plain, hinted = ([e for e in episodes if e["hinted"] == arm] for arm in (False, True))
-    groups = collections.defaultdict(list)
-    for e in episodes:
-        groups[e["env"], e["hinted"]].append(e["value"])
-    codes = [r["code"] for r in records if r["code"]]
-    levels = [r["verdict"]["level"] for r in records if r["verdict"] and not r["refusal"]]
-    errors = [r["regret_se"] for r in records if r["regret_se"] is not None]
-    frontier = [r["solve_rate"] is not None and 0.2 <= r["solve_rate"] <= 0.8 for r in records]
-    refused = collections.Counter(r["refusal"].partition(":")[0] for r in records if r["refusal"])
-    return {"agent/solve_rate": average(e["value"] for e in plain),
-            "agent/solve_rate_hint": average(e["value"] for e in hinted),
-            "agent/turns": average(e["turns"] for e in episodes),
-            "agent/truncated_frac": average(e["cut"] for e in episodes),
-            "agent/unsound_frac": average(e["error"] is not None for e in episodes),
-            "agent/zero_advantage_frac": average(not any(regret.group_advantages(g)) for g in groups.values()),
-            "designer/regret": average(r["regret"] for r in records),
-            "designer/reward": average(r["reward"] for r in records),
-            "designer/regret_se": math.hypot(*errors) / len(errors) if errors else None,
-            "designer/level": average(levels), "designer/frontier_frac": average(frontier),
-            "designer/valid_rate": average(r["refusal"] is None for r in records),
-            "designer/distinct_frac": len(set(codes)) / len(codes) if codes else None,
-            "designer/hint_leak_frac": average(e["leaks"] for e in hinted if e["value"] == 1),
-            **{f"designer/refused/{kind}": count for kind, count in refused.items()}, "memory/size": len(memory.entries)}
 
 def held_out(policy, sandbox, suite, cfg, accelerator):
     """Solve rates on the held-out suite, sampled (also by level) and greedy."""
@@ -370,18 +330,6 @@ def log(out, step, metrics, records, episodes):
     if "eval/solve_rate" in metrics:
         line += f" | held-out {metrics['eval/solve_rate']:.3f} greedy {metrics['eval/solve_rate_greedy']:.3f}"
     print(line, flush=True)
-
-def print_pair(designs):
-    """One seed, played without and with the hint, of the design with the largest regret on this process."""
-    designs = [d for d in designs if d.plain and d.hinted]
-    if not designs:
-        return
-    d = max(designs, key=lambda d: d.regret or 0.0)
-    plain, hinted = max(zip(d.plain, d.hinted), key=lambda pair: (pair[1].value or 0) - (pair[0].value or 0))
-    print(f"    --- {d.skill}, seed {plain.seed}; hint: {hinted.hint!r:.300}")
-    for name, p in (("plain ", plain), ("hinted", hinted)):
-        text = "  >  ".join(" ".join(m.split())[:200] for m in p.messages)
-        print(f"    {name} return {p.value}: {text[:1200]}")
 
 # ---- checkpoints, start, end
 def save_checkpoint(accelerator, out, policy, optimizer, step, memory, slow):
@@ -429,6 +377,11 @@ def prepare(cfg, accelerator, out, stack):
     say = print if accelerator.is_main_process else (lambda *_, **__: None)
     say(f"{accelerator.num_processes} process{'es' * (accelerator.num_processes > 1)} on {accelerator.device}; "
         f"files go to {out}")
+    launcher = Path(f"/proc/{os.getppid()}/cmdline")        # on a CPU, `accelerate launch` alone runs one process, silently
+    asked = re.search(rb"--num.processes[=\0](\d+)", launcher.read_bytes() if launcher.exists() else b"")
+    if asked and int(asked[1]) > accelerator.num_processes:
+        say(f"WARNING: accelerate launch was asked for {int(asked[1])} processes and started {accelerator.num_processes}; "
+            "without a GPU: ACCELERATE_USE_CPU=1 accelerate launch --multi_gpu --num_processes N train.py")
     documents, skipped = ([], 0) if cfg.corpus == "none" else load_corpus(cfg.corpus)
     if skipped:
         say(f"{cfg.corpus}: {skipped} bad lines skipped, {len(documents)} documents used")
@@ -488,19 +441,8 @@ def run(cfg, accelerator, out, policy, optimizer, sandbox, documents, pool, skil
     begin = time.time()
     train(cfg, accelerator, out, policy, optimizer, sandbox, documents, pool, skills, suite, start, memory, slow)
     if accelerator.is_main_process and cfg.eval_every:
-        report(out, cfg, time.time() - begin)
+        regret.report(out, cfg.eval_plays, (time.time() - begin) / 60)
     accelerator.end_training()
-
-def report(out, cfg, seconds):
-    """Held-out solve rates before and after, by level, and where the files are."""
-    before = json.loads((out / "before.json").read_text()) if (out / "before.json").exists() else {}
-    after = regret.read_metrics(out)[-1]
-    print(f"\nheld-out solve rate, no hint, unseen seeds ({cfg.eval_plays} plays a file)   before -> after")
-    for key in before:
-        label = key.removeprefix("eval/")
-        print(f"  {label:28s} {before[key]:.3f} -> {after.get(key, math.nan):.3f}")
-    print(f"{cfg.steps} steps, {seconds / 60:.1f} minutes; {out} holds metrics.jsonl, envs, episodes, adapter, checkpoint\n"
-          f"python regret.py {out} shows how the run went")
 
 if __name__ == "__main__":
     main()

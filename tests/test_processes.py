@@ -49,3 +49,13 @@ def test_processes_must_share_the_designs_evenly(pocket_dir, tmp_path):
          "--designs_per_step", "5", "--output_dir", tmp_path / "run"],
         cwd=ROOT, env=os.environ | {"ACCELERATE_USE_CPU": "1"}, capture_output=True, text=True, timeout=300)
     assert done.returncode != 0 and "must be a multiple of the 2 processes" in done.stderr
+
+
+def test_it_says_when_the_launcher_started_fewer_processes(pocket_dir, tmp_path):
+    """`accelerate launch --cpu --num_processes 2` runs one, and says nothing."""
+    done = subprocess.run(
+        [sys.executable, "-m", "accelerate.commands.launch", "--cpu", "--num_processes", "2", "train.py", *map(str, SMALL),
+         "--model", pocket_dir, "--steps", "1", "--eval_every", "0", "--output_dir", tmp_path / "run"],
+        cwd=ROOT, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert "WARNING: accelerate launch was asked for 2 processes and started 1" in done.stdout and "1 process on" in done.stdout
