@@ -75,7 +75,6 @@ def load_policy(name, *, lora_rank=64, lora_alpha=128, train_embeddings=False, d
     model = get_peft_model(base.to(device), config)
     if gradient_checkpointing:
         base.activation_checkpointing_enable({"use_reentrant": False})
-        base.enable_input_require_grads()               # else no gradient reaches adapters below frozen embeddings
     model.train()
     return Policy(model, Chat(tokenizer, base, thinking), getattr(base.config, "is_pocket", False),
                   min(max_context, base.config.max_position_embeddings))
@@ -121,7 +120,7 @@ class Chat:
     def _tail(self, text, role="user"):
         messages = [{"role": "user", "content": "x"}, {"role": "assistant", "content": "@@reply@@"},
                     {"role": role, "content": self.defuse(text)}]
-        return self._render(messages).rpartition("@@reply@@")[2].removeprefix(self._end)
+        return self._render(messages).partition("@@reply@@")[2].removeprefix(self._end)
 
     def then(self, text, role="user"):
         """Ids that follow a reply's end token: the next message and the start of the next reply."""
@@ -145,9 +144,10 @@ class Sample:
     def say(self, new_ids, budget, ends):
         """Part of an episode: append new ids, have the model reply, append the reply (with its end token)."""
         reply, logprobs = yield Turn(new_ids, budget)
-        self.ids += [*new_ids, *reply]
-        self.mask += [0] * len(new_ids) + [1] * len(reply)
-        self.logprobs += [0.0] * len(new_ids) + logprobs
+        if reply:                                       # else the new ids did not fit the context either
+            self.ids += [*new_ids, *reply]
+            self.mask += [0] * len(new_ids) + [1] * len(reply)
+            self.logprobs += [0.0] * len(new_ids) + logprobs
         self.cut = not reply or reply[-1] not in ends
         return reply
 
@@ -185,8 +185,9 @@ class _Episode:
     def __init__(self, index, generator, seed):
         self.index, self.generator = index, generator
         self.rng = random.Random(f"{seed}/{index}")         # its own: what it draws does not depend on its neighbours
-        self.length, self.todo, self.budget = 0, [], 0      # columns filled; ids not fed yet; most tokens of the reply,
-        self.reply, self.logprobs = [], []                  # 0 while no reply is under way
+        self.length, self.budget = 0, 0                     # columns filled; most tokens of the reply, 0 while there is none
+        self.todo = []                                      # ids not fed yet: the last sampled one, and new text behind it
+        self.reply, self.logprobs = [], []
 
 class Engine:
     """Runs many episodes at once on one model. `stats` counts what was done, over all runs."""
@@ -411,9 +412,9 @@ def update(policy, optimizer, samples, cfg, accelerator, rng):
     """One joint policy-gradient step on both roles (eq. 10): -> metrics. `cfg` is train.Config, or has its names.
 
     Each process brings its own samples and runs as many micro-batches as they need; then the flat gradients are summed
-    across processes and divided by the global count of action tokens: uneven work cannot hang, and any number of
-    processes makes the same update. Samples without advantage and, unless `train_on_cut`, samples cut at their budget are
-    in neither the sum nor the count; with nothing left there is no optimizer step."""
+    across processes and divided by the global count of action tokens: uneven work cannot hang, and (with one mini-batch)
+    any number of processes makes the same update. Samples without advantage and, unless `train_on_cut`, samples cut at
+    their budget are in neither the sum nor the count; with nothing left there is no optimizer step."""
     parameters = list(policy.trainable().values())
     use = [s for s in samples if s.advantage != 0 and any(s.mask) and (cfg.train_on_cut or not s.cut)]
     rng.shuffle(use)

@@ -134,10 +134,9 @@ def summarize(records, episodes):
 def summary(rows, parts=4) -> str:
     """A table of means over `parts` equal stretches of the run; evaluations show the last one in each stretch."""
     lines = ["steps".rjust(11) + "".join(name.rjust(10) for name in COLUMNS)]
+    parts = min(parts, len(rows))
     for k in range(parts):
         part = rows[k * len(rows) // parts:(k + 1) * len(rows) // parts]
-        if not part:
-            continue
         cells = []
         for metric in COLUMNS.values():
             values = [row[metric] for row in part if row.get(metric) is not None]

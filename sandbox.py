@@ -13,8 +13,8 @@ nothing else. The trainer waits for one line per call, with a deadline for the w
 Covered: crashes, endless loops, memory and output floods, exits, forged or unsolicited replies, reading files or the
 environment, writing, network, starting or signalling processes, leftovers when program, zygote or trainer are killed.
 Not covered: a kernel bug reachable through the allowed calls, timing side channels, and a program that lies about its
-own reward, since it shares a process with the code that reports it: that is for admission (`Sandbox.check`) and the
-regret itself to catch. Without seccomp the sandbox refuses to start unless `allow_weak=True`.
+own reward, since it shares a process with the code that reports it: that is for admission (`Sandbox.check`) and regret.
+Without seccomp nothing starts unless `allow_weak=True`. (A copy needs contract.py, bots.py, attack.py of envs_examples.)
 
     python sandbox.py FILE [--json | --play]    the verdict on a program (exit 0 admitted, 1 refused, 2 usage), or play it
     python sandbox.py --layers                  what holds on this machine, proved by attacking it
@@ -187,8 +187,7 @@ def clean(text: str) -> str:
     return _CONTROL.sub(lambda found: "" if found[0] else " ", re.sub("[\ud800-\udfff]", "\ufffd", text))
 
 def parse_reply(line: bytes, nonce: str, method: str, limits: Limits):
-    """The checked value in a child's line. Raises EnvError for an error that the child reports (contract.py explains there
-    what is wrong with what a program returned) and EnvProtocol for all that no child should send."""
+    """The checked value in a child's line. EnvError: an error that the child reports; EnvProtocol: what none should send."""
     def fits(*texts):
         return all(type(text) is str and len(text) <= limits.text_chars for text in texts)
     bones = _STRINGS.sub(b"", line)
@@ -221,8 +220,8 @@ def parse_reply(line: bytes, nonce: str, method: str, limits: Limits):
 class Sandbox(contextlib.ExitStack):
     """Many sealed environments, stepped at once from one thread. A context manager.
 
-    `submit` queues a call, `poll` returns what has finished; the rest is built on them. At most `limits.in_flight` calls run
-    at a time; a call's deadline starts when it is sent, not when it is queued. Raises RuntimeError if the zygote dies."""
+    `submit` queues a call, `poll` returns what has finished; `run` is both, for when nothing else is under way. At most
+    `limits.in_flight` calls run at a time, each with a deadline from when it is sent. RuntimeError: the zygote died."""
 
     def __init__(self, limits=Limits(), allow_weak=False, hash_seed=0):
         self.limits, self.retired, self._twin = limits, set(), None         # retired: programs that timed out
@@ -290,12 +289,11 @@ class Sandbox(contextlib.ExitStack):
         if method == "reset":
             seconds += self.limits.load_seconds
             argument = dict(seed=argument, code=env.code, **dataclasses.asdict(self.limits))
+            self._fork(env)
         line = json.dumps(dict(id=nonce, method=method, argument=argument)).encode() + b"\n"
         env.key, env.method, env.nonce, env.deadline = key, method, nonce, time.monotonic() + seconds
         self._in_flight.add(env)
         try:
-            if method == "reset":
-                self._fork(env)
             if env.failure:
                 self._settle(env, env.failure)
             elif env.sock.send(line) < len(line):       # the kernel holds some 200 kB for a child that is slow to read
@@ -313,7 +311,8 @@ class Sandbox(contextlib.ExitStack):
                 raise EnvProtocol("bytes that nobody asked for")
             if not newline:
                 return
-            env.buffer, result = b"", parse_reply(line, env.nonce, env.method, self.limits)
+            env.buffer = b""
+            result = parse_reply(line, env.nonce, env.method, self.limits)
             if env.method == "reset":
                 env.facts, result = result[0], (result[1], {})
         except (EnvError, ConnectionError) as error:
@@ -330,9 +329,9 @@ class Sandbox(contextlib.ExitStack):
             self._done.append((env.key, result))
 
     def _fork(self, env):
-        self._end(env, None)                            # one process plays one episode
-        if env.code in self.retired:
-            env.failure = EnvTimeout("this program was retired: an earlier call of it timed out")
+        retired = EnvTimeout("this program was retired: an earlier call of it timed out")
+        self._end(env, retired if env.code in self.retired else None)           # one process plays one episode
+        if env.failure:
             return
         env.number, env.buffer = next(self._numbers), b""
         env.sock, theirs = socket.socketpair()
@@ -345,7 +344,8 @@ class Sandbox(contextlib.ExitStack):
         """End the process of `env`, if there is one, for good; `failure` is what later calls raise."""
         env.failure = failure
         if env.sock is not None:
-            self._selector.unregister(env.sock)
+            with contextlib.suppress(KeyError):         # of a sandbox that is closed
+                self._selector.unregister(env.sock)
             env.sock = env.sock.close()
             self._tell(b"K" if type(failure) is EnvDied else b"C", env.number)
             if type(failure) is EnvDied:                # it ended by itself: the wait status says how
@@ -367,9 +367,9 @@ class Sandbox(contextlib.ExitStack):
         failures, facts, constant, rng = {}, {}, False, random.Random(ascii(code))      # failures: kind -> detail
         try:
             self._twin = self._twin or self.enter_context(Sandbox(self.limits, True, hash_seed=1))
-            again = {("chance", seed): BOTS["chance"] for seed in (*seeds, rng.randrange(2 ** 30, 2 ** 31))}
-            played, facts = episodes(self, code, {(name, seed): bot for name, bot in BOTS.items() for seed in seeds} | again)
-            again, _ = episodes(self._twin, code, again)
+            twice = {("chance", seed): BOTS["chance"] for seed in (*seeds, rng.randrange(2 ** 30, 2 ** 31))}
+            played, facts = episodes(self, code, {(name, seeds[0]): bot for name, bot in BOTS.items()} | twice)
+            again, _ = episodes(self._twin, code, twice)
             constant = len({str(episode.steps) for episode in again.values()}) == 1
             if not all(end[2] or end[3] for (*_, end), *_ in played.values()):
                 failures["endless"] = f"no end after {facts['max_turns']} turns: return truncated=True by then"
@@ -378,7 +378,7 @@ class Sandbox(contextlib.ExitStack):
                 failures["nondeterministic"] = (f"one seed gave two different episodes ({', '.join(names)}): draw all from "
                                                 "random.Random(seed), and do not depend on set order, hash, time or id")
             for name in BOTS:
-                if all(won(played[name, seed]) for seed in seeds) and not failures:         # suspicious: look at more seeds
+                if won(played[name, seeds[0]]) and not failures:        # luck, perhaps: look at more seeds
                     more = {(name, seed): BOTS[name] for seed in rng.sample(range(2 ** 31), PROBES)}
                     wins = sum(map(won, episodes(self, code, more)[0].values()))
                     if wins > BOT_WINS * PROBES:

@@ -120,13 +120,13 @@ def parse_config(argv=None) -> Config:
                               description=__doc__.split("\n\n")[0],
                               formatter_class=lambda prog: Help(prog, max_help_position=28, width=120))
     known = parser.parse_known_args(argv)[0]
-    name_of_recipe = known.recipe if known.recipe != "auto" else "pocket" if known.model == "pocket" else "small"
-    parser.set_defaults(**RECIPES[name_of_recipe])
-    if known.resume:
-        stored = Path(known.output_dir) / "config.json"
-        if not known.output_dir or not stored.exists():
-            parser.error("--resume needs --output_dir to name the directory of a run (it holds a config.json)")
-        parser.set_defaults(**json.loads(stored.read_text()))
+    stored = Path(known.output_dir) / "config.json"
+    if known.resume and not (known.output_dir and stored.exists()):
+        parser.error("--resume needs --output_dir to name the directory of a run (it holds a config.json)")
+    stored = json.loads(stored.read_text()) if known.resume else {}
+    recipe = stored.get("recipe") or ("pocket" if known.model == "pocket" else "small")
+    recipe = recipe if known.recipe == "auto" else known.recipe
+    parser.set_defaults(**RECIPES[recipe] | stored)
     cfg, rest = parser.parse_args_into_dataclasses(argv, return_remaining_strings=True)
     for word in rest:
         near = difflib.get_close_matches(word.split("=")[0], parser._option_string_actions, 1)
@@ -137,7 +137,7 @@ def parse_config(argv=None) -> Config:
                           memory_size=0, temperature=0.01, designer_temperature=0.01).items():
         if getattr(cfg, name) < low:
             parser.error(f"--{name} must be at least {low}, got {getattr(cfg, name)}")
-    cfg.recipe = name_of_recipe
+    cfg.recipe = recipe
     return cfg
 
 # ---- the loop
@@ -171,9 +171,8 @@ def train(cfg, accelerator, out, policy, optimizer, sandbox, documents, pool, sk
             live = [(d, seeds[i]) for d, i in zip(designs, mine) if not d.refusal]
             jobs = [(d, False, s) for d, row in live for s in row]
             jobs += [(d, True, s) for d, row in live for s in row if opening and d.hint is not None]
-            unseen = {PROGRAM_HINT: UNSEEN_HINT}            # what the plain arm has in a hint's place
-            plays, tokens = play(policy, sandbox,
-                                 [(d.code, s, d.hint if hinted else unseen.get(d.hint)) for d, hinted, s in jobs],
+            hints = [d.hint if hinted else UNSEEN_HINT if d.hint is PROGRAM_HINT else None for d, hinted, _ in jobs]
+            plays, tokens = play(policy, sandbox, [(d.code, s, hint) for (d, _, s), hint in zip(jobs, hints)],
                                  cfg.temperature, cfg.turn_tokens, cfg.slots, own.random())
         for d in designs:
             group = [(hinted, p) for (e, hinted, _), p in zip(jobs, plays) if e is d]
@@ -227,7 +226,8 @@ def score(d, opening):
     d.returns += [p.value for p in d.now[0] if p.value is not None]
     if opening and d.hinted:
         value, error, pairs = regret.paired_regret([p.value for p in d.plain], [p.value for p in d.hinted])
-        if d.verdict["constant"]:           # the same game on every seed: its hint can only be a password
+        wins = [tuple(p.actions) for p in d.hinted if p.value == 1]
+        if len(wins) > 2 and len(set(wins)) == 1:           # one key to every seed: the hint is a password
             value = 0.0
         d.regret, d.regret_se = (value if pairs else None), (error if pairs > 1 else None)
 

@@ -18,7 +18,7 @@ class AttackEnv:
         "read a file": lambda: open("/etc/passwd").read(),
         "list a folder": lambda: os.listdir("/"),
         "write a file": lambda: open("/tmp/nanospade_attack", "w"),
-        "read the trainer's environment": lambda: open("/proc/1/environ").read(),
+        "read a process's environment": lambda: open("/proc/1/environ").read(),
         "use the network": lambda: socket.socket(),
         "start a process": lambda: os.fork() or os._exit(0),
         "run a program": lambda: os.execv("/bin/true", ["true"]),
@@ -45,7 +45,8 @@ def self_attack(sandbox):
     for name, meaning in LAYERS.items():
         print(f"{name:10}{'in force' if name in sandbox.layers else 'MISSING':10}{meaning}")
     envs = [sandbox.make(open(__file__).read()) for _ in AttackEnv.attacks]
-    sandbox.run([(env, "reset", 0) for env in envs])
+    if errors := [result for result in sandbox.run([(env, "reset", 0) for env in envs]) if isinstance(result, Exception)]:
+        raise errors[0]
     results = sandbox.run([(env, "step", attack) for env, attack in zip(envs, AttackEnv.attacks)])
     for attack, result in zip(AttackEnv.attacks, results):
         print(f"{attack:34}{'refused: ' + str(result) if isinstance(result, Exception) else 'IT WORKED'}")

@@ -113,16 +113,21 @@ def canonical(value, depth=6):
     if isinstance(value, (set, frozenset)):
         return f"{{{','.join(sorted(canonical(v, depth - 1) for v in value))}}}"
     if isinstance(value, dict):
-        return canonical(set(map(canonical, value.items())), depth)
+        return canonical({canonical(item, depth - 1) for item in value.items()}, depth)
     if isinstance(value, (Enum, type, types.FunctionType, types.ModuleType)):
         return getattr(value, "__name__", None) or value.name
-    slots = {name: getattr(value, name, None) for name in getattr(type(value), "__slots__", ()) if isinstance(name, str)}
-    return type(value).__name__ + canonical({**slots, **getattr(value, "__dict__", {})}, depth - 1)
+    return type(value).__name__ + canonical(attributes(value), depth - 1)
+
+
+def attributes(value):
+    slots = [name for name in getattr(type(value), "__slots__", ()) if isinstance(name, str) and hasattr(value, name)]
+    return {**{name: getattr(value, name) for name in slots}, **getattr(value, "__dict__", {})}
 
 
 def state(env):
     """What the program holds, as ["name digest"]: its attributes, its class's, and its own global names."""
-    held = {k: v for k, v in vars(sys.modules["env"]).items() if k not in NAMESPACE} | dict(vars(type(env))) | vars(env)
+    own = {k: v for k, v in vars(sys.modules["env"]).items() if k not in NAMESPACE}
+    held = own | dict(vars(type(env))) | attributes(env)
     return [f"{name} {hashlib.sha256(canonical(value).encode(errors='replace')).hexdigest()}"
             for name, value in [*held.items()][:1000] if not name.startswith("__")]
 

@@ -326,7 +326,10 @@ def test_admission(sandbox):
                    GOOD.replace('return f"it is', 'self.calls = getattr(self, "calls", 0) + 1; return f"it is'),
                    GOOD.replace('return f"say', 'self.words = {w: 0 for w in {"red", "green", "blue"}}; return f"say'),
                    GOOD.replace('return f"say', 'self.a, self.rng = np.arange(3), np.random.default_rng(seed); return f"say'),
-                   GOOD.replace('return f"say', 'self.__dict__.update({f"a{i}": i for i in range(12000)}); return f"say')):
+                   GOOD.replace('return f"say', 'self.__dict__.update({f"a{i}": i for i in range(12000)}); return f"say'),
+                   GOOD.replace('return f"say', 'self.tree = t = Node(None); t.kids = [Node(t)]; return f"say')
+                   + "class Node:\n    def __init__(self, parent): self.parent = parent\n",
+                   GOOD.replace("    LEVEL = 4\n", "    __slots__ = ('max_turns', 'n', 't')\n")):
         assert sandbox.check(honest).ok, sandbox.check(honest)
     begin = time.monotonic()
     blank = GOOD.replace('f"say the', 'chr(10) * 6000 + f"say the')
@@ -353,10 +356,33 @@ def test_players_that_know_nothing():
 
 @pytest.mark.parametrize("share, admitted", [(0.25, True), (0.9, False)])
 def test_the_stated_rate_of_lucky_wins(sandbox, share, admitted):
-    """Silence wins seeds 0 and 1, and then this share of eight that nobody can foresee: more than half is too much."""
+    """Silence wins seed 0, and then this share of eight that nobody can foresee: more than half is too much."""
     code = program(f"won = (self.seed < 2 or self.seed % 100 < {100 * share}) and not action; return 'x', float(won), True, False, {{}}",
                    "self.seed = seed; return 'start', {}")
     assert sandbox.check(code).ok == admitted
+
+
+def test_a_program_goes_on_after_an_error_of_its_own(sandbox):
+    code = program("self.t = getattr(self, 't', 0) + 1\n        assert action != 'bad', 'no'\n        return str(self.t), 0.0, False, False, {}")
+    with sandbox.make(code) as env:
+        env.reset(seed=0)
+        with pytest.raises(EnvError, match="AssertionError: no"):
+            env.step("bad")
+        assert env.step("good")[0] == "2"
+
+
+def test_an_environment_may_outlive_its_sandbox():
+    with Sandbox() as box:
+        env = box.make(GOOD)
+        env.reset(seed=0)
+    env.close()
+
+
+def test_the_self_attack_needs_its_attacks(sandbox, monkeypatch, tmp_path):
+    (tmp_path / "broken.py").write_text("x = 1")
+    monkeypatch.setattr(attacks, "__file__", str(tmp_path / "broken.py"))
+    with pytest.raises(EnvError, match="must define a class"):
+        attacks.self_attack(sandbox)
 
 
 def test_misuse_and_interruption_do_not_mix_up_answers():
@@ -382,9 +408,9 @@ def test_long_replies_and_absent_trainers():
         env = box.make(program("return '\u6f22' * 15_000, 0.0, True, False, {}"))
         env.reset(seed=0)
         box.submit("key", env, "step", "a")
-        box.poll(0.0)
+        done = box.poll(0.0)
         time.sleep(0.6)
-        (key, result), = box.poll(0.0)
+        (key, result), = done + box.poll(0.0)
         assert key == "key" and result[0] == "\u6f22" * 15_000
         begin = time.monotonic()                        # an open string of escaped quotes must not cost more than its length
         with pytest.raises(EnvProtocol):

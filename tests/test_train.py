@@ -177,6 +177,20 @@ def test_failing_in_play_does_not_pay(launch, monkeypatch, how):
     assert designer.designer_prompt("x", None, [], [dict(code="c", solve_rate=None, regret=None, refusal=run.designs(0)[0]["refusal"])])
 
 
+def test_a_password_earns_no_regret():
+    """The same winning actions on every seed: whatever the plain arm does, the hint was a key and not a strategy."""
+    from agent import Trajectory
+    from designer import Design
+
+    def arm(values, actions):
+        return [Trajectory(n, None, actions=a, rewards=[v], terminated=True) for n, (v, a) in enumerate(zip(values, actions))]
+    for actions, want in ([["otter"]] * 4, 0.0), ([["a"], ["b"], ["a"], ["b"]], 1.0):
+        d = Design("x")
+        d.now = d.plain, d.hinted = arm([0.0] * 4, [["?"]] * 4), arm([1.0] * 4, actions)
+        train.score(d, True)
+        assert d.regret == want and d.solve_rate == 0.0
+
+
 def test_ablation_frozen_designer(launch, monkeypatch):
     used, real = [], train.design
 
@@ -259,6 +273,7 @@ def test_resume_continues_as_if_not_killed(launch):
     launch("--steps", 2, "--save_every", 2, "--slots", 1, name="resumed")
     (straight.out.parent / "resumed/metrics.jsonl").open("a").write('{"step": 2, "torn')        # killed while writing
     resumed = launch("--steps", 4, "--resume", name="resumed")
+    assert train.parse_config(["--resume", "--output_dir", str(resumed.out)]).recipe == "pocket"
 
     def facts(run):
         return [{k: v for k, v in m.items() if not k.startswith("time") and k != "tokens/per_second"} for m in run.metrics]
