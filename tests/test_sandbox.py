@@ -577,6 +577,9 @@ def test_gymnasium_takes_it_for_one_of_its_own(sandbox):
     answers = tuple("\\boxed{%d}" % (int(text.split()[-1]) + 1) for text in alone)
     assert many.step(answers)[1].tolist() == [1.0] * 3
     many.close()
+    apart = gymnasium.vector.AsyncVectorEnv([lambda: Sandbox().make(GOOD)] * 2, shared_memory=False)     # a sandbox each
+    assert list(apart.reset(seed=5)[0]) == alone[:2] and apart.step(answers[:2])[1].tolist() == [1.0] * 2
+    apart.close()
 
 
 def test_the_death_of_the_zygote_is_named():
