@@ -233,19 +233,23 @@ def solve_rates(results):
     levels = ["all", *dict.fromkeys(level for _, level, _ in results if level is not None)]
     return {level: statistics.fmean(v for _, own, v in results if level in ("all", own)) for level in levels}
 
-def main():
-    parser = argparse.ArgumentParser(description="Let a model play one environment file and print the episode.")
-    parser.add_argument("--play", type=Path, required=True, metavar="FILE", help="an environment program")
+def command_line(parser):
+    """The options that agent.py and designer.py share, and the policy: -> (options, policy)."""
     parser.add_argument("--model", default="pocket", help="pocket, a directory or a hub name (default: pocket)")
-    parser.add_argument("--seed", type=int, default=random.randrange(HELD_OUT_SEED), help="the episode's seed")
-    parser.add_argument("--hint", action="store_true", help="show the agent the program's own hint")
+    parser.add_argument("--seed", type=int, default=random.randrange(HELD_OUT_SEED), help="of what is drawn")
     parser.add_argument("--allow_weak_sandbox", action="store_true", help="run although the kernel offers no seccomp filter")
     options = parser.parse_args()
     try:
-        policy, code = load_policy(options.model), options.play.read_text()
-    except (ValueError, OSError) as error:
+        return options, load_policy(options.model)
+    except ValueError as error:
         parser.error(str(error))
-    job = code, options.seed, PROGRAM_HINT if options.hint else None
+
+def main():
+    parser = argparse.ArgumentParser(description="Let a model play one environment file and print the episode.")
+    parser.add_argument("--play", type=argparse.FileType(), required=True, metavar="FILE", help="an environment program")
+    parser.add_argument("--hint", action="store_true", help="show the agent the program's own hint")
+    options, policy = command_line(parser)
+    job = options.play.read(), options.seed, PROGRAM_HINT if options.hint else None
     with Sandbox(allow_weak=options.allow_weak_sandbox) as sandbox:
         done = play(policy, sandbox, [job], 1.0, 8 if policy.is_pocket else 512, seed=random.random())[0][0]
     for n, message in enumerate(done.messages):

@@ -10,9 +10,9 @@ written by the same policy from reading the program (eq. 2), or is the program's
 import argparse, ast, collections, dataclasses, json, random, re, textwrap
 from pathlib import Path
 
-from agent import strip_thinking
+from agent import command_line, strip_thinking
 from envs_examples import pocket
-from model import Engine, Sample, generating, load_policy
+from model import Engine, Sample, generating
 from sandbox import Sandbox
 
 SKILLS = ("Mathematical Reasoning", "Logical Deduction", "Spatial Reasoning", "Pattern Recognition", "Optimization",
@@ -192,15 +192,7 @@ def write_hints(policy, designs, temperature, max_tokens, rng, slots=64):
         d.hint = strip_thinking(reply).strip()[:2000] or None
 
 def main():
-    parser = argparse.ArgumentParser(description="Write one environment and judge it.")
-    parser.add_argument("--model", default="pocket", help="pocket, a directory or a hub name (default: pocket)")
-    parser.add_argument("--seed", type=int, default=None, help="for the choice of document and skill")
-    parser.add_argument("--allow_weak_sandbox", action="store_true", help="run although the kernel offers no seccomp filter")
-    options = parser.parse_args()
-    try:
-        policy = load_policy(options.model)
-    except ValueError as error:
-        parser.error(str(error))
+    options, policy = command_line(argparse.ArgumentParser(description="Write one environment and judge it."))
     rng = random.Random(options.seed)
     skill = rng.choice(pocket.SKILLS if policy.is_pocket else SKILLS)
     documents, _ = load_corpus(pocket.CORPUS)
