@@ -1,8 +1,7 @@
 """The Reasoning Agent: from a reply to an action, one episode, many episodes at once, and evaluation on files.
 
-An episode is a generator (see model.py): it asks the sandbox for the first observation, asks the model for a reply, hands
-the reply's action to the environment, and so on until the task ends. All plays of a step run in one call of `play`. The
-hinted arm differs from the plain arm by the hint in its first message and by nothing else; both get the same seeds.
+An episode is a generator (see model.py): it asks the sandbox for the first observation, the model for a reply, hands the
+reply's action to the environment, and so on. The two arms differ by the hint in the first message and by nothing else.
 
 The action is the last balanced `\\boxed{...}` of the reply, outside any thinking, wrapper included; a reply without one
 goes to the program whole. In programs that offer tools the reply's tool calls are parsed, checked and handed on; a call

@@ -2,8 +2,7 @@
 
 A design starts from a document of the corpus, a skill, and the memory of earlier environments: *good* examples (solve rate
 in [0.15, 0.85], the most regret) and a *bad* one (too easy, too hard, or refused, with the reason: the sandbox teaches the
-designer). The reply must hold one Python program; it is parsed here and judged by sandbox.py. The privileged hint is then
-written by the same policy from reading the program (eq. 2), or is the program's own `hint()`.
+designer). The reply must hold one program, to be judged by sandbox.py; the hint is the policy's (eq. 2) or its own.
 
     python designer.py [--model M]      one design: the prompt, the reply, and what became of it
 """
@@ -59,7 +58,7 @@ class Memory:
         self.entries = collections.deque(maxlen=size)
 
     def extend(self, records):
-        keep = ("code", "skill", "solve_rate", "regret", "refusal")
+        keep = ("step", "index", "code", "skill", "solve_rate", "regret", "refusal")
         self.entries.extend({k: r[k] for k in keep} for r in records)
 
     def examples(self, skill, rng, good=2, bad=1):
@@ -98,11 +97,10 @@ def _parses(code):
         return None
 
 def extract_code(reply: str) -> str:
-    """The program in a reply: the longest fenced block that parses, one that defines an environment first.
+    """The program in a reply: the longest fenced block that parses, best one with an environment. Raises NoProgram.
 
-    Thinking is removed first; fences may be ``` or ~~~, indented, of any language name; a fence inside a string does not
-    end a block; a block whose end is missing counts if it parses and its last line is whole. Without any fence the whole
-    reply is taken, if it is a program. Raises NoProgram."""
+    Thinking is removed first; fences may be ``` or ~~~, indented, of any language; one inside a string ends no block; one
+    without an end counts if it parses and its last line is whole. Without any fence the whole reply is taken."""
     text = strip_thinking(reply).replace("\r\n", "\n")
     if not text.strip():
         raise NoProgram("the reply ends inside its thinking" if reply.strip() else "the reply is empty")
@@ -115,8 +113,7 @@ def extract_code(reply: str) -> str:
         if not ends:
             unclosed.append(textwrap.dedent("\n".join(lines[start + 1:])) if not lines[-1] else "")
     closed = [code for code in closed if code.strip()]
-    candidates = (closed + unclosed) if fences else [text]
-    trees = [(code, tree) for code in candidates if code.strip() and (tree := _parses(code)) and tree.body]
+    trees = [(code, tree) for code in (closed + unclosed if fences else [text]) if (tree := _parses(code)) and tree.body]
     environments = [code for code, tree in trees
                     if any(isinstance(n, ast.ClassDef) and n.name.endswith("Env") for n in tree.body)]
     if environments or (fences and trees):
@@ -134,6 +131,7 @@ class Design:
     skill: str
     document: int = None                # index in the corpus
     prompt: str = ""
+    examples: list = ()                 # (step, index) of the memory entries in the prompt
     reply: str = ""
     code: str = None                    # None: the reply held no program
     sample: Sample = None               # None: a fixed pool's program, which nobody wrote
@@ -171,7 +169,7 @@ def design(policy, memory, documents, skills, temperature, max_tokens, rng, slot
             prompt = pocket.designer_prompt(skill, document, good, [e for e in bad if e["solve_rate"] is not None])
         else:
             prompt = designer_prompt(skill, document, good, bad)
-        designs.append(Design(skill, index, prompt))
+        designs.append(Design(skill, index, prompt, [(e["step"], e["index"]) for e in good + bad]))
     asked = [_ask(policy, d.prompt, temperature, max_tokens) for d in designs]
     with generating(policy, reference):
         replies = Engine(policy, slots).run(asked, temperature, rng.random())

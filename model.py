@@ -197,10 +197,9 @@ class Engine:
 
     @torch.inference_mode()
     def run(self, episodes, temperature, seed, sandbox=None):
-        """The return values of `episodes`, in order. `temperature` 0 decodes greedily (log-probability 0).
-
-        What an episode samples is a function of the weights, `seed` and its index, up to the rounding of batched sums
-        (which rows share a batch depends on how fast environments answer; with one slot even that is fixed)."""
+        """The return values of `episodes`, in order. `temperature` 0 decodes greedily (log-probability 0). What an episode
+        samples is a function of the weights, `seed` and its index, up to the rounding of batched sums (which rows share a
+        batch depends on how fast environments answer; with one slot even that is fixed)."""
         self.temperature, self.sandbox = temperature, sandbox
         episodes = [_Episode(i, generator, seed) for i, generator in enumerate(episodes)]
         self.results = [None] * len(episodes)
@@ -304,10 +303,8 @@ def sample(logits, temperature, uniform):
 
 @contextlib.contextmanager
 def generating(policy, reference=False):
-    """Inside, the engine samples from the policy, or from the reference (adapter off).
-
-    In fp32 the adapter is merged for speed, and the base weights are put back bit by bit; in bf16 merging would not be
-    exact, so the adapter stays beside them."""
+    """Inside, the engine samples from the policy, or from the reference (adapter off). In fp32 the adapter is merged for
+    speed, and the base weights are put back bit by bit; in bf16 merging would not be exact: it stays beside them."""
     merged = policy.dtype == torch.float32 and not reference
     layers = [m for m in policy.model.modules() if isinstance(m, LoraLayer)] if merged else []
     originals = [layer.base_layer.weight.detach().clone() for layer in layers]

@@ -1,14 +1,12 @@
 """Regret, rewards and advantages: the arithmetic of SPADE, in pure functions of plain numbers.
 
-Two arms play the same environment from the same seeds: the *plain* arm, and the *hinted* arm with the privileged hint in
-its first prompt. An episode counts 1 if the task was completed. The designer's reward is built from the difference of
-the two means: large when the task is feasible (the hint shows the way) but not yet mastered, zero when it is trivial
-(both arms win) or impossible (both lose). An environment that nobody solves without its hint would have the largest
-regret and teach nothing, so the default reward blends regret with a plateau of the plain solve rate.
+Two arms play the same environment from the same seeds, without and with the privileged hint. The designer's reward is built
+from the difference of the mean returns: large when the task is feasible (the hint shows the way) but not yet mastered, zero
+when it is trivial or impossible. What nobody solves without its hint would have the largest regret and teach nothing, so the
+default reward blends regret with a plateau of the plain solve rate. Seeds are paired, unlike in the release: luck that both
+arms share cancels. The equation numbers are README's.
 
-The equation numbers are README's. Seeds are paired, unlike in the release: luck that both arms share cancels.
-
-    python regret.py RUN        prints how a run went, by quarters
+    python regret.py RUN        prints how a run went, by quarters, and writes RUN/page.html to look at every environment
 """
 import argparse, collections, json, math, re, statistics
 from pathlib import Path
@@ -41,8 +39,7 @@ def designer_reward(kind, regret, solve_rate, *, mean_return=None, slow_mean=Non
     """Eq. 7: what one environment earns its designer.
 
     `regret`: max(0, regret). `solve_rate`: the plateau alone. `blend`: both, with regret saturating at `regret_scale`.
-    `learning_potential`: |mean return - slow mean of its skill|. An environment with a call that timed out pays
-    `timeout_penalty` whatever its plays returned. Raises ValueError for an unknown kind."""
+    `learning_potential`: |mean return - slow mean of its skill|. A call that timed out costs `timeout_penalty` instead."""
     if kind not in KINDS:
         raise ValueError(f"unknown designer reward {kind!r}; choose from {', '.join(KINDS)}")
     if timed_out:
@@ -147,15 +144,12 @@ def summary(rows, parts=4) -> str:
 
 def print_pair(designs):
     """One seed, played without and with the hint, of the design with the largest regret on this process."""
-    designs = [d for d in designs if d.plain and d.hinted]
-    if not designs:
-        return
-    d = max(designs, key=lambda d: d.regret or 0.0)
-    plain, hinted = max(zip(d.plain, d.hinted), key=lambda pair: (pair[1].value or 0) - (pair[0].value or 0))
-    print(f"    --- {d.skill}, seed {plain.seed}; hint: {hinted.hint!r:.300}")
-    for name, p in (("plain ", plain), ("hinted", hinted)):
-        text = "  >  ".join(" ".join(m.split())[:200] for m in p.messages)
-        print(f"    {name} return {p.value}: {text[:1200]}")
+    for d in sorted((d for d in designs if d.plain and d.hinted), key=lambda d: d.regret or 0.0)[-1:]:
+        plain, hinted = max(zip(d.plain, d.hinted), key=lambda pair: (pair[1].value or 0) - (pair[0].value or 0))
+        print(f"    --- {d.skill}, seed {plain.seed}; hint: {hinted.hint!r:.300}")
+        for name, p in (("plain ", plain), ("hinted", hinted)):
+            text = "  >  ".join(" ".join(m.split())[:200] for m in p.messages)
+            print(f"    {name} return {p.value}: {text[:1200]}")
 
 def report(out, plays, minutes):
     """Held-out solve rates before and after, by level, and where the files are."""
@@ -163,16 +157,33 @@ def report(out, plays, minutes):
     after = read_metrics(out)[-1]
     print(f"\nheld-out solve rate, no hint, unseen seeds ({plays} plays a file)   before -> after")
     for key in before:
-        label = key.removeprefix("eval/")
-        print(f"  {label:28s} {before[key]:.3f} -> {after.get(key, math.nan):.3f}")
+        print(f"  {key.removeprefix('eval/'):28s} {before[key]:.3f} -> {after.get(key, math.nan):.3f}")
     print(f"{after['step'] + 1} steps, {minutes:.1f} minutes; {out} holds metrics, envs, episodes, adapter, checkpoint\n"
           f"python regret.py {out} shows how the run went")
+
+def page(run: Path) -> Path:
+    """Write RUN/page.html: every environment of the run in one file that needs no network (template: assets/page.html)."""
+    envs = []
+    for folder in sorted(run.glob("envs/step_*")):
+        plays = [json.loads(line) for line in (run / "episodes" / (folder.name + ".jsonl")).open()]
+        for path in sorted(folder.glob("*.json")):
+            env = json.loads(path.read_text()) | {"code": path.with_suffix(".py").read_text(), "plays": []}
+            mine = [p for p in plays if p["env"] == env["index"]]
+            plain, hinted = ({p["seed"]: p for p in mine if p["hinted"] == arm} for arm in (False, True))
+            helped = sorted(plain, key=lambda s: (plain[s]["value"] or 0) - (hinted.get(s, plain[s])["value"] or 0))
+            envs.append(env | {"plays": [(s, plain[s], hinted.get(s)) for s in helped[:3] + helped[3:][-1:]]})
+    facts = dict(name=run.name, config=json.loads((run / "config.json").read_text()), metrics=read_metrics(run), envs=envs)
+    template = Path(__file__).with_name("assets").joinpath("page.html").read_text()
+    text = json.dumps(facts).replace("<", "\\u003c")        # no program can end the element that holds it
+    (run / "page.html").write_text(template.replace("/*DATA*/", text))
+    return run / "page.html"
 
 def main():
     parser = argparse.ArgumentParser(description="Show how a training run went.")
     parser.add_argument("run", type=Path, help="the output directory of a run")
     try:
-        print(summary(read_metrics(parser.parse_args().run)))
+        run = parser.parse_args().run
+        print(summary(read_metrics(run)), f"\n{page(run)} shows every environment of it")
     except FileNotFoundError as error:
         parser.error(str(error))
 

@@ -12,10 +12,9 @@ A step of SPADE (Self-Play in Adaptive Synthetic Executable Environments, arXiv 
     accelerate launch train.py                the pocket model: no download, seven minutes on two cores
 
 Each process designs and plays its own share of the E environments; rewards, metrics and memory are gathered, gradients
-are summed. The randomness of a step is a function of (seed, step, process), so a resumed run draws what the killed one
-would have drawn. Designs are renewed every K = `regenerate_every` steps: the regret is taken at the first step of such a
-window, when both arms are played by the same agent, the solve rate over all of it, and the designer learns at its end.
-Left out: sharded base weights, asynchronous rollouts, value models.
+summed. What is drawn is a function of (seed, step, process), so that a resumed run draws what the killed one would have.
+Designs are renewed every K = `regenerate_every` steps: the regret is taken at the first step of such a window, the solve
+rate over all of it, and the designer learns at its end. Left out: sharded base weights, asynchronous rollouts, value models.
 """
 import collections, contextlib, dataclasses, datetime, difflib, json, os, random, re, statistics, sys, time
 from argparse import ArgumentDefaultsHelpFormatter
@@ -258,7 +257,7 @@ def record(d, index, step):
     return dict(index=index, step=step, skill=d.skill, document=d.document, refusal=d.refusal, verdict=d.verdict,
                 hint=None if d.hint is PROGRAM_HINT else d.hint, plain=[p.value for p in d.plain],
                 hinted=[p.value for p in d.hinted], solve_rate=d.solve_rate, regret=d.regret, regret_se=d.regret_se,
-                timed_out=d.timed_out, reward=None, prompt=d.prompt, reply=d.reply, code=d.code)
+                timed_out=d.timed_out, reward=None, prompt=d.prompt, examples=d.examples, reply=d.reply, code=d.code)
 
 def episode_record(p, index, hinted):
     return dict(env=index, hinted=bool(hinted), seed=p.seed, value=p.value, turns=len(p.messages) // 2, cut=p.sample.cut,
