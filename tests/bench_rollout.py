@@ -188,7 +188,8 @@ def slow_neighbour(policy, box, options):
 
 def growth(policy, options):
     """Cost per token as the work grows: it should stay flat."""
-    print("\ncost as the work grows (engine, 64 slots): microseconds of CPU a generated token, prefilled tokens included")
+    policy.max_context = 4096
+    print("cost as the work grows (engine, 64 slots): microseconds of CPU a generated token, prefilled tokens included")
     for episodes, turns in [(8, 5), (32, 5), (64, 5), (256, 5), (64, 1), (64, 10), (64, 20)]:
         plans = workload(episodes, turns, options)
         generated = sum(budget for plan in plans for _, budget in plan)
@@ -234,7 +235,7 @@ def main():
     parser.add_argument("--hidden", type=int, default=256)
     parser.add_argument("--layers", type=int, default=4)
     parser.add_argument("--context", type=int, default=2048, help="columns of the engine's cache")
-    parser.add_argument("--growth", action="store_true", help="also the table of cost against work")
+    parser.add_argument("--growth", action="store_true", help="instead: cost against work")
     parser.add_argument("--only_engine", action="store_true")
     parser.add_argument("--exact", metavar="MODEL", help="instead: compare a chat model's greedy tokens with generate's")
     options = parser.parse_args()
@@ -242,6 +243,8 @@ def main():
         return exactness(options.exact)
     policy = make_policy(options)
     print(f"{sum(p.numel() for p in policy.model.parameters()):,} parameters; tokens a CPU second at one thread")
+    if options.growth:
+        return growth(policy, options)
     for episodes in options.episodes:
         plans = workload(episodes, options.turns, options)
         with Sandbox() as box:
@@ -262,8 +265,6 @@ def main():
         print(f"decoding only, {rows} rows: engine {engine:,.0f}, bare loop {bare:,.0f}: {engine / bare:.2f}")
     with Sandbox() as box:
         slow_neighbour(policy, box, options)
-    if options.growth:
-        growth(policy, options)
 
 
 if __name__ == "__main__":
