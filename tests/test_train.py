@@ -146,6 +146,8 @@ def test_ablation_documents_and_memory(launch):
     prompts = [d["prompt"] for s in range(3) for d in with_both.designs(s)]
     assert all("doc: " in p for p in prompts) and not any(": LEVEL" in d["prompt"] for d in with_both.designs(0))
     assert any(": LEVEL" in d["prompt"] for d in with_both.designs(2))
+    for d in with_both.designs(2):                                  # what was shown is on record, and came before
+        assert bool(d["examples"]) == (": LEVEL" in d["prompt"]) and all(step < 2 and index < 10 for step, index in d["examples"])
     without = launch("--steps", 3, "--corpus", "none", "--memory_size", 0, name="b")
     prompts = [d["prompt"] for s in range(3) for d in without.designs(s)]
     assert not any("doc: " in p or ": LEVEL" in p for p in prompts) and without.metrics[2]["memory/size"] == 0
@@ -383,8 +385,8 @@ def test_memory_shows_the_frontier_and_the_failures():
     memory = designer.Memory(20)
     rows = [(0.5, 0.3, None), (0.5, 0.1, None), (0.95, 0.0, None), (0.05, 0.4, None), (None, None, "syntax: no"), (0.5, 0.2, None),
             (0.5, 0.9, "crash: in most plays")]
-    memory.extend(dict(code=f"c{n}", skill="s", solve_rate=w, regret=g, refusal=r) for n, (w, g, r) in enumerate(rows))
-    memory.extend([dict(code="other", skill="t", solve_rate=0.5, regret=0.9, refusal=None)])
+    memory.extend(dict(step=0, index=n, code=f"c{n}", skill="s", solve_rate=w, regret=g, refusal=r) for n, (w, g, r) in enumerate(rows))
+    memory.extend([dict(step=1, index=0, code="other", skill="t", solve_rate=0.5, regret=0.9, refusal=None)])
     good, bad = memory.examples("s", random.Random(0), good=4, bad=4)
     assert {e["code"] for e in good} == {"c0", "c1", "c5"} and {e["code"] for e in bad} == {"c2", "c3", "c4", "c6"}
     text = designer.designer_prompt("s", None, good, bad)
