@@ -214,13 +214,13 @@ class Engine:
                     self._advance(self.unstarted.popleft(), None)
                 while self.ready and len(self.rows) < slots:
                     self.rows.append(self.ready.popleft())
-                while self.waiting:                         # wait a little where many may answer, lest few rows be fed alone
-                    patience = 0.0005 if 4 * self.waiting > len(self.rows) else 0.0
-                    results = sandbox.poll(patience if self.ready or any(e.budget for e in self.rows) else 1.0)
+                while self.waiting:                         # collect what is there; wait only when there is nothing to do
+                    busy = self.ready or any(e.budget for e in self.rows)
+                    results = sandbox.poll(0.0 if busy else 1.0)
                     for episode, result in results:
                         self.waiting -= 1
                         self._advance(episode, result)
-                    if not results or 4 * sum(len(e.todo) > 1 for e in self.rows) >= len(self.rows):
+                    if not results:
                         break
                 self._step()
         finally:
