@@ -122,7 +122,7 @@ def extract_code(reply: str) -> str:
         raise NoProgram("the code block is not closed and is incomplete: the reply was cut off")
     if fences and closed:
         return max(closed, key=len).strip("\n") + "\n"          # the sandbox will say what is wrong with it
-    raise NoProgram("the reply holds no ```python block")
+    raise NoProgram("the reply holds no ```python block, nor is it a program that parses")
 
 # ---- a design
 @dataclasses.dataclass
