@@ -177,6 +177,14 @@ def play(policy, sandbox, jobs, temperature, turn_tokens, slots=64, seed=0):
     with generating(policy):
         return engine.run(episodes, temperature, seed, sandbox), engine.stats
 
+def swap_hints(policy, sandbox, designs, temperature, turn_tokens, slots=64):
+    """Returns (plain, hinted, swapped) of every seed that `designs` were just played on, the third with the hint of the next
+    seed: a hint that teaches how to play still helps, one that gives its own seed away does not."""
+    jobs = [(d.code, p, h, other.hint) for d in designs for plain, hinted in [d.now]
+            for p, h, other in zip(plain, hinted, [*hinted[1:], *hinted[:1]])]
+    plays, _ = play(policy, sandbox, [(code, h.seed, hint) for code, _, h, hint in jobs], temperature, turn_tokens, slots)
+    return [(p.value, h.value, s.value) for (_, p, h, _), s in zip(jobs, plays)]
+
 # ---- evaluation
 def self_test(policy, cfg):
     """Refuse to train when the arithmetic is off: log-probabilities as sampled, as trained and of the whole model must

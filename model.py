@@ -410,10 +410,12 @@ def update(policy, optimizer, samples, cfg, accelerator, rng):
 
     Each process brings its own samples and runs as many micro-batches as they need; then the flat gradients are summed
     across processes and divided by the global count of action tokens: uneven work cannot hang, and (with one mini-batch)
-    any number of processes makes the same update. Samples without advantage and, unless `train_on_cut`, samples cut at
-    their budget are in neither the sum nor the count; with nothing left there is no optimizer step."""
+    any number of processes makes the same update. Samples without advantage (but for designs that eqs. 11, 12 hold) and,
+    unless `train_on_cut`, samples cut at their budget are in neither sum nor count; with nothing left there is no step."""
     parameters = list(policy.trainable().values())
-    use = [s for s in samples if s.advantage != 0 and any(s.mask) and (cfg.train_on_cut or not s.cut)]
+    held = bool(cfg.explore_coef or cfg.anchor_coef)
+    use = [s for s in samples if (s.advantage or held and s.role == "designer") and any(s.mask)
+           and (cfg.train_on_cut or not s.cut)]
     rng.shuffle(use)
     want_reference = bool(cfg.kl_coef or cfg.explore_coef or cfg.anchor_coef)
     stats, norms = [collections.Counter() for _ in range(cfg.minibatches)], []

@@ -7,11 +7,14 @@ default reward blends regret with a plateau of the plain solve rate. Seeds are p
 arms share cancels. The equation numbers are README's.
 
     python regret.py RUN        prints how a run went, by quarters, and writes RUN/page.html to look at every environment
+    python regret.py RUN RUN    compares runs in groups by their settings (both: envs_examples/runs.py)
 """
 import argparse, collections, json, math, re, statistics
 from pathlib import Path
 
-KINDS = ("regret", "blend", "solve_rate", "learning_potential")
+from envs_examples import runs
+
+KINDS = ("regret", "blend", "solve_rate", "learning_potential", "none")
 
 def episode_return(step_rewards, terminated: bool) -> float:
     """Eq. 4: the last reward if the task terminated, else 0, clipped to [-1, 1]. Shaping rewards on the way are ignored."""
@@ -39,11 +42,14 @@ def designer_reward(kind, regret, solve_rate, *, mean_return=None, slow_mean=Non
     """Eq. 7: what one environment earns its designer.
 
     `regret`: max(0, regret). `solve_rate`: the plateau alone. `blend`: both, with regret saturating at `regret_scale`.
-    `learning_potential`: |mean return - slow mean of its skill|. A call that timed out costs `timeout_penalty` instead."""
+    `learning_potential`: |mean return - slow mean of its skill|. `none`: 0, a control: what is left of the designer's update
+    are eqs. 11 and 12. A call that timed out costs `timeout_penalty` instead."""
     if kind not in KINDS:
         raise ValueError(f"unknown designer reward {kind!r}; choose from {', '.join(KINDS)}")
     if timed_out:
         return timeout_penalty
+    if kind == "none":
+        return 0.0
     if kind == "regret":
         return max(0.0, regret)
     if kind == "solve_rate":
@@ -87,11 +93,13 @@ def hint_leaks(hint: str, actions) -> bool:
         at = found.end()
     return bool(actions)
 
-# ---- looking at a run
-COLUMNS = {"solve": "agent/solve_rate", "hinted": "agent/solve_rate_hint", "regret": "designer/regret",
-           "reward": "designer/reward", "level": "designer/level", "valid": "designer/valid_rate",
-           "held-out": "eval/solve_rate", "greedy": "eval/solve_rate_greedy"}
+def swap_loss(triples):
+    """Of the seeds that only the hint won, the share that the hint of another seed loses. `triples`: returns (plain, hinted,
+    swapped) of each seed. None without such a seed."""
+    lost = [s is None or s < 1 for p, h, s in triples if h == 1 and p is not None and p < 1]
+    return statistics.fmean(lost) if lost else None
 
+# ---- looking at a run
 def read_metrics(run: Path):
     """The rows of a run's metrics.jsonl, without a line that was cut off. Raises FileNotFoundError with what to do."""
     path = Path(run) / "metrics.jsonl"
@@ -128,20 +136,6 @@ def summarize(records, episodes):
             "designer/hint_leak_frac": average(e["leaks"] for e in hinted if e["value"] == 1),
             **{f"designer/refused/{kind}": count for kind, count in refused.items()}}
 
-def summary(rows, parts=4) -> str:
-    """A table of means over `parts` equal stretches of the run; evaluations show the last one in each stretch."""
-    lines = ["steps".rjust(11) + "".join(name.rjust(10) for name in COLUMNS)]
-    parts = min(parts, len(rows))
-    for k in range(parts):
-        part = rows[k * len(rows) // parts:(k + 1) * len(rows) // parts]
-        cells = []
-        for metric in COLUMNS.values():
-            values = [row[metric] for row in part if row.get(metric) is not None]
-            value = (values[-1] if metric.startswith("eval") else statistics.fmean(values)) if values else None
-            cells.append(("-" if value is None else f"{value:.3f}").rjust(10))
-        lines.append(f"{part[0]['step']}-{part[-1]['step']}".rjust(11) + "".join(cells))
-    return "\n".join(lines)
-
 def print_pair(designs):
     """One seed, played without and with the hint, of the design with the largest regret on this process."""
     for d in sorted((d for d in designs if d.plain and d.hinted), key=lambda d: d.regret or 0.0)[-1:]:
@@ -161,29 +155,15 @@ def report(out, plays, minutes):
     print(f"{after['step'] + 1} steps, {minutes:.1f} minutes; {out} holds metrics, envs, episodes, adapter, checkpoint\n"
           f"python regret.py {out} shows how the run went")
 
-def page(run: Path) -> Path:
-    """Write RUN/page.html: every environment of the run in one file that needs no network (template: assets/page.html)."""
-    envs = []
-    for folder in sorted(run.glob("envs/step_*")):
-        plays = [json.loads(line) for line in (run / "episodes" / (folder.name + ".jsonl")).open()]
-        for path in sorted(folder.glob("*.json")):
-            env = json.loads(path.read_text()) | {"code": path.with_suffix(".py").read_text(), "plays": []}
-            mine = [p for p in plays if p["env"] == env["index"]]
-            plain, hinted = ({p["seed"]: p for p in mine if p["hinted"] == arm} for arm in (False, True))
-            helped = sorted(plain, key=lambda s: (plain[s]["value"] or 0) - (hinted.get(s, plain[s])["value"] or 0))
-            envs.append(env | {"plays": [(s, plain[s], hinted.get(s)) for s in helped[:3] + helped[3:][-1:]]})
-    facts = dict(name=run.name, config=json.loads((run / "config.json").read_text()), metrics=read_metrics(run), envs=envs)
-    template = Path(__file__).with_name("assets").joinpath("page.html").read_text()
-    text = json.dumps(facts).replace("<", "\\u003c")        # no program can end the element that holds it
-    (run / "page.html").write_text(template.replace("/*DATA*/", text))
-    return run / "page.html"
-
 def main():
-    parser = argparse.ArgumentParser(description="Show how a training run went.")
-    parser.add_argument("run", type=Path, help="the output directory of a run")
+    parser = argparse.ArgumentParser(description="Show how a training run went, or compare several.")
+    parser.add_argument("runs", type=Path, nargs="+", metavar="RUN", help="the output directory of a run")
     try:
-        run = parser.parse_args().run
-        print(summary(read_metrics(run)), f"\n{page(run)} shows every environment of it")
+        paths = parser.parse_args().runs
+        if len(paths) > 1:
+            return runs.compare(paths, read_metrics)
+        rows = read_metrics(paths[0])
+        print(runs.summary(rows), f"\n{runs.page(paths[0], rows)} shows every environment of it")
     except FileNotFoundError as error:
         parser.error(str(error))
 

@@ -28,7 +28,7 @@ from peft import get_peft_model_state_dict, set_peft_model_state_dict
 from transformers import HfArgumentParser
 
 import regret
-from agent import PROGRAM_HINT, UNSEEN_HINT, evaluate, load_suite, play, self_test, solve_rates
+from agent import PROGRAM_HINT, UNSEEN_HINT, evaluate, load_suite, play, self_test, solve_rates, swap_hints
 from designer import SKILLS, Design, Memory, design, load_corpus, load_pool, write_hints
 from envs_examples import pocket
 from envs_examples.recipes import RECIPES
@@ -48,7 +48,7 @@ class Config:
                        "auto: pocket for the pocket model, else small", choices=["auto", "pocket", "small", "paper"])
     output_dir: str = flag("", "where the run's files go; if not given, runs/ and the model and time")
     resume: bool = flag(False, "continue the run in --output_dir from its last checkpoint, with its settings")
-    steps: int = flag(100, "training steps")
+    steps: int = flag(60, "training steps")
     seed: int = flag(0, "seed of everything that is drawn")
     # the method, and its ablations
     designs_per_step: int = flag(10, "E: environments in play, over all processes")
@@ -97,7 +97,7 @@ class Config:
                       choices=["auto", "float32", "bfloat16"])
     # watching
     eval_every: int = flag(20, "steps between evaluations on the held-out suite; 0: never")
-    eval_plays: int = flag(16, "plays of each held-out file in an evaluation")
+    eval_plays: int = flag(12, "plays of each held-out file in an evaluation")
     eval_suite: str = flag(str(HERE / "envs_examples/heldout"), "a folder of environment files that are only evaluated")
     sample_every: int = flag(20, "steps between printed pairs of plays; 0: never")
     save_every: int = flag(10, "steps between checkpoints")
@@ -273,12 +273,16 @@ def watch(step, cfg, accelerator, out, policy, sandbox, suite, designs, records,
     metrics |= regret.summarize(records, episodes) | {"memory/size": len(memory.entries)}
     metrics |= {"tokens/generated": tokens["generated"], "tokens/prefilled": tokens["prefilled"],
                 "tokens/per_second": tokens["generated"] / metrics["time/play"]}
+    sampling = cfg.sample_every and step % cfg.sample_every == 0
+    if sampling and cfg.hint == "program":
+        swapped = gather_object(swap_hints(policy, sandbox, designs, cfg.temperature, cfg.turn_tokens, cfg.slots))
+        metrics["designer/hint_swap_loss"] = regret.swap_loss(swapped)
     if cfg.eval_every and ((step + 1) % cfg.eval_every == 0 or step == cfg.steps - 1):
         with timed("eval", metrics):
             metrics |= held_out(policy, sandbox, suite, cfg, accelerator)
     if accelerator.is_main_process:
         log(out, step, metrics, records if closing else [], episodes)
-        if cfg.sample_every and step % cfg.sample_every == 0:
+        if sampling:
             regret.print_pair(designs)
         last = regret.read_metrics(out)[-3:]
         if len(last) == 3 and all((row["agent/truncated_frac"] or 0) > 0.9 for row in last):
@@ -432,7 +436,6 @@ def run(cfg, accelerator, out, policy, optimizer, sandbox, documents, pool, skil
     """Evaluate, train, report."""
     if cfg.log_with:
         accelerator.init_trackers("nanospade", dataclasses.asdict(cfg))
-
     if cfg.eval_every and start == 0:
         before = held_out(policy, sandbox, suite, cfg, accelerator)
         if accelerator.is_main_process:

@@ -11,9 +11,11 @@ The curriculum is a ladder. Three families of games are played with four words, 
     door   "door f": one word opens each letter, by a fixed table; LEVEL letters are in use
     dial   "dial 7": the word is the number modulo four; numbers go up to LEVEL
 
+Programs are composed: a game of locks shows doors, dials or both, and an error ends it or costs a turn of one to spare.
 Each level adds one fact. The warm start demonstrates levels 2 and 3 only; at unseen symbols its teacher acts at random,
 so a level is learnable by trial from the level below, because most of an episode is already mastered. The untrained
-designer prefers level 3 with a thin tail upwards (P(3 + j) ~ 0.4^j): whether the curriculum climbs is up to self-play.
+designer prefers level 3 with a thin tail (P(3 + j) ~ 0.3^j, 5 % evenly), and three in ten of its programs are near a good
+example in its prompt: whether the curriculum climbs is up to self-play.
 Forty percent of the demonstrations carry a hint, and at unseen levels the hint is *random and copied*: the model learns
 to follow hints without being told a single fact about the upper levels.
 """
@@ -29,8 +31,8 @@ from pathlib import Path
 CORPUS = Path(__file__).with_name("corpus.jsonl")
 SKILLS = ("lift", "door", "dial")
 WORDS = ("up", "right", "down", "left")
-LEVELS = tuple(range(3, 10))
-TAUGHT = 3                                  # the highest level that the teacher demonstrates
+LEVELS = tuple(range(3, 13))
+TAUGHT, KNOWN = 3, tuple("abc123")           # the highest level that the teacher demonstrates, and its locks
 
 HEAD = '''class {name}Env:
     LEVEL, TURNS, HINT = {level}, {turns}, {hint}
@@ -38,12 +40,12 @@ HEAD = '''class {name}Env:
         rng = random.Random(seed)
         self.turn = 0
 '''
-BODY = {"lift": '''        floors = range(self.LEVEL)
+LIFT = '''        floors = range(self.LEVEL)
         self.floor = rng.choice(floors)
         self.goal = rng.choice([k for k in floors if 0 < abs(k - self.floor) <= self.TURNS])
-        return "THEME lift. " + self.look(), {}
+        return "{theme}. " + self.look(), {{}}
     def look(self):
-        return f"floor {self.floor} goal {self.goal}"
+        return f"floor {{self.floor}} goal {{self.goal}}"
     def hint(self):
         return " ".join((["up"] * (self.goal - self.floor) + ["down"] * (self.floor - self.goal))[:self.HINT])
     def step(self, action):
@@ -51,58 +53,72 @@ BODY = {"lift": '''        floors = range(self.LEVEL)
         word = action[7:-1]
         self.floor += (word == "up") - (word == "down")
         won = self.floor == self.goal
-        return self.look(), float(won), won, self.turn >= self.TURNS, {}
-''', "door": '''        self.keys = [rng.randrange(self.LEVEL) for i in range(self.TURNS)]
-        self.answers = ["up right down left".split()[int("0213021320"[k])] for k in self.keys]
-        return "THEME door. " + self.look(), {}
-    def look(self):
-        return "door " + "abcdefghij"[self.keys[self.turn]]
-''', "dial": '''        self.keys = [rng.randint(1, self.LEVEL) for i in range(self.TURNS)]
-        self.answers = ["up right down left".split()[k % 4] for k in self.keys]
-        return "THEME dial. " + self.look(), {}
-    def look(self):
-        return f"dial {self.keys[self.turn]}"
-'''}
-CHAIN = '''    def hint(self):
-        return " ".join(self.answers[:self.HINT])
-    def step(self, action):
-        correct = action[7:-1] == self.answers[self.turn]
-        self.turn += 1
-        won = correct and self.turn == self.TURNS
-        over = won or not correct
-        return "end" if over else self.look(), float(won), over, False, {}
+        return self.look(), float(won), won, self.turn >= self.TURNS, {{}}
 '''
+LOCKS = '''        word = "up right down left".split()
+        {locks}
+        self.locks = rng.choices(locks, k=self.TURNS)
+        self.open = 0
+        return "{theme}. " + self.look(), {{}}
+    def look(self):
+        return self.locks[self.open][0]
+    def hint(self):
+        return " ".join(word for lock, word in self.locks[:self.HINT])
+    def step(self, action):
+        self.turn += 1
+        right = action[7:-1] == self.locks[self.open][1]
+        self.open += right
+        won = self.open == self.TURNS
+        {error}
+        return "end" if over else self.look(), float(won), over, False, {{}}
+'''
+SEEN = {"door": 'locks = [("door " + "abcdefghijkl"[k], word[k * 7 // 3 % 4]) for k in range(self.LEVEL)]',
+        "dial": 'locks = [(f"dial {k}", word[k % 4]) for k in range(1, self.LEVEL + 1)]'}
+ERRORS = ("over = won or not right", "over = won or self.turn > self.TURNS")
 CONFIG = re.compile(r"^    (LEVEL, TURNS, HINT = \d+, \d+, \d+)$", re.M)
 
 
-def program(skill: str, level: int, turns: int, hint: int, theme: str) -> str:
-    """The source of one environment: `turns` moves at difficulty `level`; its hint shows the first `hint` of them."""
+def program(skill: str, level: int, turns: int, hint: int, theme: str, both=False, patient=False) -> str:
+    """The source of one environment: `turns` moves at difficulty `level`; its hint shows the first `hint` of them. Games of
+    locks may show `both` kinds, and be `patient` with one error."""
+    locks = SEEN.get(skill, "")
+    if both:
+        locks = "\n        ".join([SEEN["door"], SEEN["dial"].replace("=", "+=", 1)])
     head = HEAD.format(name=skill.capitalize(), level=level, turns=turns, hint=hint)
-    return head + (BODY[skill] + (CHAIN if skill != "lift" else "")).replace("THEME", theme)
+    return head + (LIFT if skill == "lift" else LOCKS).format(theme=theme, locks=locks, error=ERRORS[patient])
 
 
 # ------------------------------------------------------------------------------------ the warm start's demonstrations
 
 def _prior(rng):
-    level = rng.choices(LEVELS, [0.4 ** j for j in range(len(LEVELS))])[0]
+    level = rng.choices(LEVELS, [0.3 ** j for j in range(len(LEVELS))])[0] if rng.random() < 0.95 else rng.choice(LEVELS)
     return level, rng.choices([2, 3, 4], [5, 3, 2])[0], rng.randint(0, 2)
 
 
 def _near(config, rng):
-    return tuple(max(low, min(high, x + rng.choice([-1, 0, 0, 1])))
-                 for x, low, high in zip(config, (1, 2, 0), (9, 5, 3)))
+    """`config` with one of its numbers one up or down: mostly a copy, which is what a small model learns first."""
+    moved = rng.randrange(3)
+    return tuple(max(low, min(high, x + rng.choice([-1, 1]) * (k == moved)))
+                 for k, (x, low, high) in enumerate(zip(config, (2, 2, 0), (LEVELS[-1], 5, 3))))
+
+
+def _mechanics(skill, rng):     # both, patient
+    return () if skill == "lift" else (rng.random() < 0.3, rng.random() < 0.3)
 
 
 def designer_demonstration(documents, rng):
-    """One (prompt, program) pair. Half of the good examples in the prompt lie near the program that follows."""
-    skill, document, config = rng.choice(SKILLS), rng.choice(documents), _prior(rng)
-
-    def examples(count, near=0.0):
-        return [dict(code=program(skill, *(_near(config, rng) if rng.random() < near else _prior(rng)), "x"),
-                     solve_rate=rng.choice([0.0, 1.0])) for _ in range(count)]
-    good = examples(rng.randint(1, 2), near=0.5) if rng.random() < 0.7 else []
-    prompt = designer_prompt(skill, document, good, examples(rng.randint(0, 2)))
-    return [(prompt, program(skill, *config, document["title"]))]
+    """One (prompt, program) pair. Good examples in the prompt have any level; the program's turns and hint are near those
+    of the last of them, and in three of ten its level is."""
+    skill, document = rng.choice(SKILLS), rng.choice(documents)
+    good = [(rng.choice(LEVELS), *_prior(rng)[1:]) for _ in range(rng.randint(1, 2) if rng.random() < 0.7 else 0)]
+    config = _prior(rng)
+    if good:
+        near = _near(good[-1], rng)
+        config = (near[0] if rng.random() < 0.3 else config[0], *near[1:])
+    good, bad = ([dict(code=program(skill, *c, "x"), solve_rate=rng.choice([0.0, 1.0])) for c in configs]
+                 for configs in (good, [_prior(rng) for _ in range(rng.randint(0, 2))]))
+    prompt = designer_prompt(skill, document if rng.random() < 0.9 else None, good, bad)
+    return [(prompt, program(skill, *config, f"{document['title']} {skill}", *_mechanics(skill, rng)))]
 
 
 _classes = {}
@@ -114,10 +130,11 @@ def agent_demonstration(documents, rng, accuracy=0.98):
     hinted = rng.random() < 0.4
     unseen = rng.random() < (0.5 if hinted else 0.2)
     level = rng.randint(TAUGHT + 1, LEVELS[-1]) if unseen else rng.randint(TAUGHT - 1, TAUGHT)
-    key = skill, level, rng.randint(2, 4), max(int(hinted), rng.randint(0, 3))
+    turns, hint = rng.randint(2, 4), max(int(hinted), rng.randint(0, 3))
+    key = skill, level, turns, hint, f"THEME {skill}", *_mechanics(skill, rng)
     if key not in _classes:
         namespace = {"random": random}
-        exec(program(*key, "THEME"), namespace)         # our own text, not a model's
+        exec(program(*key), namespace)                  # our own text, not a model's
         _classes[key] = namespace[skill.capitalize() + "Env"]
     env = _classes[key]()
     observation = env.reset(rng.randrange(10 ** 6))[0].replace("THEME", theme)
@@ -129,7 +146,8 @@ def agent_demonstration(documents, rng, accuracy=0.98):
         if skill == "lift":
             right, known = ("up" if env.goal > env.floor else "down"), 0 <= env.floor < TAUGHT and env.goal < TAUGHT
         else:
-            right, known = env.answers[env.turn], env.keys[env.turn] < TAUGHT + (skill == "dial")
+            lock, right = env.locks[env.open]
+            known = lock[5:] in KNOWN
         if len(turns) < len(hint):
             word = hint[len(turns)]
         else:
@@ -150,13 +168,13 @@ TEMPLATE = ("{% for m in messages %}<|im_start|>{{ m['role'] }}\n{{ m['content']
 
 
 def _tokenizer(texts, vocab_size=896):
-    """Byte-level BPE whose merges run across the words of a line, so that a program is about 65 tokens.
+    """Byte-level BPE whose merges run across the words of a line, so that a program is about 75 tokens.
 
     Digits, direction words and single letters stay tokens of their own: the facts to be learned are about them."""
     from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
     from transformers import PreTrainedTokenizerFast
     raw = Tokenizer(models.BPE())
-    alone = r"\d|\n *|\b(up|right|down|left)\b|(?<=[ ])[a-j](?=[ .\n]|$)"
+    alone = r"\d|\n *|\b(up|right|down|left)\b|(?<=[ ])[a-l](?=[ .\n]|$)"
     raw.pre_tokenizer = pre_tokenizers.Sequence([
         pre_tokenizers.Split(Regex(alone), "isolated"),
         pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)])
@@ -178,7 +196,7 @@ def _new_model(vocab_size):
         pad_token_id=0, bos_token_id=None, eos_token_id=2, is_pocket=True))
 
 
-def build(directory: Path, steps=681, programs=6, episodes=32, seed=0) -> None:
+def build(directory: Path, steps=681, programs=8, episodes=32, seed=0) -> None:
     """Train the tokenizer and the warm-started model and save both in `directory` (about two minutes on two cores)."""
     import torch
     from tqdm import tqdm
@@ -190,13 +208,17 @@ def build(directory: Path, steps=681, programs=6, episodes=32, seed=0) -> None:
     sample = roles[0][:600] + roles[1][:3000]
     tokenizer = _tokenizer([t.replace("\\boxed{", "") for turns in sample for pair in turns for t in pair])
 
-    def encode(turns):                      # -> token ids [T] and 1 where the reply (and its end marker) is learned
-        ids, mask = [], []
+    def encode(turns):      # -> token ids [T] and the weight of each in the loss: 0 in prompts, and more on the few
+        ids, weights = [], []                       # tokens of a program that are a choice
         for prompt, reply in turns:
             new = tokenizer.encode(USER + prompt + END + ASSISTANT)
             out = tokenizer.encode(reply + END)
-            ids, mask = ids + new + out, mask + [0] * len(new) + [1] * len(out)
-        return ids, mask
+            ids, weights = ids + new + out, weights + [0.0] * len(new) + [1.0] * len(out)
+            if config := CONFIG.search(reply):
+                begin, end = (len(tokenizer.encode(reply[:at])) - len(out)
+                              for at in (reply.index("= ", config.start()) + 2, config.end()))
+                weights[begin:end] = [6.0] * (end - begin)
+        return ids, weights
     roles = [[encode(turns) for turns in role] for role in roles]
     model = _new_model(len(tokenizer))
     matrices = [p for n, p in model.named_parameters() if p.ndim == 2 and "embed" not in n]
@@ -211,9 +233,11 @@ def build(directory: Path, steps=681, programs=6, episodes=32, seed=0) -> None:
             rows = [role[(step * size + i) % len(role)] for i in range(size)]
             longest = max(len(ids) for ids, _ in rows)
             ids = torch.tensor([i + [0] * (longest - len(i)) for i, _ in rows])             # [rows, T], right-padded:
-            mask = torch.tensor([m + [0] * (longest - len(m)) for _, m in rows])[:, 1:] > 0  # causal, so no mask needed
-            hidden = model.model(ids[:, :-1]).last_hidden_state[mask]
-            losses.append(torch.nn.functional.cross_entropy(model.lm_head(hidden), ids[:, 1:][mask]))
+            weight = torch.tensor([w + [0.0] * (longest - len(w)) for _, w in rows])[:, 1:]  # causal, so no mask needed
+            learned = weight > 0
+            hidden, weight = model.model(ids[:, :-1]).last_hidden_state[learned], weight[learned]
+            loss = torch.nn.functional.cross_entropy(model.lm_head(hidden), ids[:, 1:][learned], reduction="none")
+            losses.append((loss * weight).sum() / weight.sum())
         (sum(losses) / 2).backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         done = step / steps
@@ -254,8 +278,8 @@ def designer_prompt(skill: str, document, good, bad) -> str:
     """The designer's prompt in the pocket dialect: memory is shown by its config lines, sorted by what was wrong."""
     def lines(entries):
         return " | ".join(match[1] for e in entries if (match := CONFIG.search(e["code"])))
-    sections = {"good": lines(good), "easy": lines(e for e in bad if e["solve_rate"] > 0.5),
-                "hard": lines(e for e in bad if e["solve_rate"] <= 0.5)}
+    sections = {"easy": lines(e for e in bad if e["solve_rate"] > 0.5),
+                "hard": lines(e for e in bad if e["solve_rate"] <= 0.5), "good": lines(good)}
     first = re.match(r"[^.]*\.?", document["text"])[0] if document else ""
     text = f"design {skill}\n" + (f"doc: {document['title']}. {first}\n" if document else "")
     return text + "".join(f"{name}: {value}\n" for name, value in sections.items() if value)

@@ -44,9 +44,9 @@ def tiny(tiny_dir):
 
 @pytest.fixture(scope="session")
 def pocket_dir(tmp_path_factory):
-    """The pocket model after a fifth of its warm start: enough to write valid programs and to play level 3."""
+    """The pocket model after a third of its warm start: enough to write valid programs and to play level 3."""
     path = tmp_path_factory.mktemp("pocket")
-    pocket.build(path, steps=140)
+    pocket.build(path, steps=220)
     torch.set_num_threads(1)
     return path
 

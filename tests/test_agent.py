@@ -1,12 +1,13 @@
 """Episodes: what the agent reads, what the environment gets, and how a play ends."""
-import random
+import random, re
 
 import pytest
 from conftest import OneProcess, adam, drive, settings
 
-import regret
-from agent import PROGRAM_HINT, UNSEEN_HINT, episode, evaluate, load_suite, play, solve_rates
-from model import load_policy, token_logprobs, update
+import agent, regret, train
+from agent import PROGRAM_HINT, UNSEEN_HINT, Trajectory, episode, evaluate, load_suite, play, solve_rates
+from designer import Design
+from model import Sample, load_policy, token_logprobs, update
 
 GAME = '''
 class EchoEnv:
@@ -151,3 +152,42 @@ def test_evaluation_reads_files_and_levels(pocket_dir, sandbox, tmp_path):
     (tmp_path / "bad.py").write_text("x = 1")
     with pytest.raises(ValueError, match="bad.py is refused: load"):
         load_suite(sandbox, tmp_path)
+
+
+HINTED = '''
+class SumEnv:
+    def reset(self, seed):
+        self.a, self.b = random.Random(seed).sample(range(2, 30), 2)
+        return f"{self.a} {self.b}", {}
+    def step(self, action):
+        won = action == str(self.a * self.b)
+        return "end", float(won), True, False, {}
+    def hint(self):
+        return HINT
+'''
+HINTS = {"solution": 'f"say {self.a * self.b}"', "own seed": 'f"say one more than {self.a * self.b - 1}"', "teaches": '"say their product"'}
+
+
+@pytest.mark.parametrize("kind", HINTS)
+def test_hints_that_give_the_seed_away_are_caught(tiny, sandbox, monkeypatch, kind):
+    """A reader who does what the hint says, played by hand: only the hint that teaches survives a swap of seeds."""
+    def obey(policy, sandbox, jobs, *_):
+        plays = []
+        for code, seed, hint in jobs:
+            with sandbox.make(code) as env:
+                a, b = map(int, env.reset(seed=seed)[0].split())
+                told = env.hint() if hint is PROGRAM_HINT else hint
+                numbers = re.findall(r"\d+", told or "")
+                reply = str(a * b) if "product" in (told or "") else str(int(numbers[-1]) + ("more" in told)) if numbers else "?"
+                p = Trajectory(seed, Sample(), hint=told, actions=[reply])
+                _, reward, p.terminated, _, _ = env.step(reply)
+                p.rewards.append(reward)
+                plays.append(p)
+        return plays, {}
+    monkeypatch.setattr(agent, "play", obey)
+    code, seeds = HINTED.replace("HINT", HINTS[kind]), range(6)
+    d = Design("sums", code=code, now=tuple(obey(tiny, sandbox, [(code, s, h) for s in seeds])[0] for h in (None, PROGRAM_HINT)))
+    assert [p.value for p in d.now[0]] == [0.0] * 6 and [p.value for p in d.now[1]] == [1.0] * 6
+    loss = regret.swap_loss(agent.swap_hints(tiny, sandbox, [d], 1.0, 8))
+    leaks = [train.episode_record(p, 0, True)["leaks"] for p in d.now[1]]
+    assert (loss, leaks) == {"solution": (1.0, [True] * 6), "own seed": (1.0, [False] * 6), "teaches": (0.0, [False] * 6)}[kind]

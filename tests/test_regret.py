@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 import regret
+from envs_examples import runs
 
 VECTORS = json.loads((Path(__file__).parent / "regret_vectors.json").read_text())
 
@@ -131,8 +132,15 @@ def test_hint_leaks():
 def test_summary_of_a_run(tmp_path):
     rows = [{"step": s, "agent/solve_rate": s / 4, "eval/solve_rate": s} for s in range(4)]
     (tmp_path / "metrics.jsonl").write_text("".join(json.dumps(r) + "\n" for r in rows))
-    lines = regret.summary(regret.read_metrics(tmp_path), parts=2).splitlines()
+    lines = runs.summary(regret.read_metrics(tmp_path), parts=2).splitlines()
     assert lines[1].split()[:2] == ["0-1", "0.125"] and lines[2].split()[:2] == ["2-3", "0.625"]
     assert lines[1].split()[-2] == "1.000"                          # the last evaluation of the stretch
     with pytest.raises(FileNotFoundError, match="output directory"):
         regret.read_metrics(tmp_path / "nothing")
+
+
+def test_swap_loss():
+    # the hint alone won on four seeds; its neighbour's hint lost two of them, one by a crash
+    triples = [(0.0, 1.0, 1.0), (0.0, 1.0, 0.0), (0.5, 1.0, None), (0.0, 1.0, 1.0), (1.0, 1.0, 0.0), (0.0, 0.0, 0.0), (None, 1.0, 0.0)]
+    assert regret.swap_loss(triples) == 0.5
+    assert regret.swap_loss([(1.0, 1.0, 0.0)]) is None and regret.swap_loss([]) is None

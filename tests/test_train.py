@@ -6,8 +6,8 @@ import torch
 from accelerate import Accelerator
 from conftest import ROOT
 
-import designer, regret, train
-from envs_examples import pocket
+import designer, train
+from envs_examples import pocket, runs
 
 SMALL = ["--recipe", "pocket", "--designs_per_step", "4", "--plays_per_arm", "3", "--eval_every", "0", "--sample_every", "0"]
 
@@ -102,7 +102,7 @@ def test_a_run_leaves_files_that_agree(launch, pocket_dir, tmp_path):
     with torch.no_grad():
         assert torch.allclose(loaded(input_ids=ids).logits, run.policy.model(input_ids=ids).logits, atol=1e-5)
         assert not torch.allclose(loaded(input_ids=ids).logits, base, atol=1e-3)
-    assert regret.summary(run.metrics)
+    assert runs.summary(run.metrics)
 
 
 def test_designer_trains_on_rewards_of_its_skill(launch):
@@ -154,8 +154,8 @@ def test_ablation_documents_and_memory(launch):
 
 
 BROKEN = {
-    "raises on every real action": ("correct =", "1 / (not REAL & {action[7:-1]}); correct ="),
-    "hangs on every real action": ("correct =", "[0 for _ in iter(int, 1)] if REAL & {action[7:-1]} else 0; correct ="),
+    "raises on every real action": ("right =", "1 / (not REAL & {action[7:-1]}); right ="),
+    "hangs on every real action": ("right =", "[0 for _ in iter(int, 1)] if REAL & {action[7:-1]} else 0; right ="),
 }
 
 

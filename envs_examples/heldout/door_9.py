@@ -3,16 +3,19 @@ class DoorEnv:
     def reset(self, seed):
         rng = random.Random(seed)
         self.turn = 0
-        self.keys = [rng.randrange(self.LEVEL) for i in range(self.TURNS)]
-        self.answers = ["up right down left".split()[int("0213021320"[k])] for k in self.keys]
-        return "harbor door. " + self.look(), {}
+        word = "up right down left".split()
+        locks = [("door " + "abcdefghijkl"[k], word[k * 7 // 3 % 4]) for k in range(self.LEVEL)]
+        self.locks = rng.choices(locks, k=self.TURNS)
+        self.open = 0
+        return "station door. " + self.look(), {}
     def look(self):
-        return "door " + "abcdefghij"[self.keys[self.turn]]
+        return self.locks[self.open][0]
     def hint(self):
-        return " ".join(self.answers[:self.HINT])
+        return " ".join(word for lock, word in self.locks[:self.HINT])
     def step(self, action):
-        correct = action[7:-1] == self.answers[self.turn]
         self.turn += 1
-        won = correct and self.turn == self.TURNS
-        over = won or not correct
+        right = action[7:-1] == self.locks[self.open][1]
+        self.open += right
+        won = self.open == self.TURNS
+        over = won or not right
         return "end" if over else self.look(), float(won), over, False, {}

@@ -6,7 +6,7 @@ class LiftEnv:
         floors = range(self.LEVEL)
         self.floor = rng.choice(floors)
         self.goal = rng.choice([k for k in floors if 0 < abs(k - self.floor) <= self.TURNS])
-        return "museum lift. " + self.look(), {}
+        return "kitchen lift. " + self.look(), {}
     def look(self):
         return f"floor {self.floor} goal {self.goal}"
     def hint(self):

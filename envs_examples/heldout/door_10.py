@@ -1,0 +1,21 @@
+class DoorEnv:
+    LEVEL, TURNS, HINT = 10, 3, 0
+    def reset(self, seed):
+        rng = random.Random(seed)
+        self.turn = 0
+        word = "up right down left".split()
+        locks = [("door " + "abcdefghijkl"[k], word[k * 7 // 3 % 4]) for k in range(self.LEVEL)]
+        self.locks = rng.choices(locks, k=self.TURNS)
+        self.open = 0
+        return "temple door. " + self.look(), {}
+    def look(self):
+        return self.locks[self.open][0]
+    def hint(self):
+        return " ".join(word for lock, word in self.locks[:self.HINT])
+    def step(self, action):
+        self.turn += 1
+        right = action[7:-1] == self.locks[self.open][1]
+        self.open += right
+        won = self.open == self.TURNS
+        over = won or not right
+        return "end" if over else self.look(), float(won), over, False, {}
