@@ -9,14 +9,17 @@ that cannot be understood is answered with the reason, never executed with lost 
 budget ends the episode with return 0. `self_test` asks, before training, whether what is trained is what was played.
 
     python agent.py --play FILE [--model M] [--seed N] [--hint]     one episode of an environment file, printed
+    python agent.py --eval SUITE --model M                          solve rates on a suite of envs_examples/suites.py
 """
 import argparse, collections, dataclasses, json, random, re, statistics
 from pathlib import Path
 
 import torch
+from accelerate import PartialState
+from accelerate.utils import gather_object
 
 import regret
-from envs_examples import pocket
+from envs_examples import pocket, suites
 from model import Engine, Sample, accumulate, generating, load_policy, token_logprobs
 from sandbox import EnvError, EnvTimeout, Sandbox, clean
 
@@ -44,7 +47,7 @@ ToolCall = collections.namedtuple("ToolCall", "name arguments")
 
 def _no_duplicates(pairs):
     if len(dict(pairs)) < len(pairs):
-        raise ValueError("a key appears twice")
+        raise BadToolCall("a key appears twice")
     return dict(pairs)
 
 def _json_object(text):
@@ -56,8 +59,23 @@ def _json_object(text):
         raise BadToolCall(f"a tool call must be a JSON object, got {type(value).__name__}")
     return value
 
-def parse_tool_calls(reply: str):
-    """The tool calls of a reply, `<tool_call>{"name": ..., "arguments": {...}}</tool_call>`, or one bare JSON object.
+def _xml_call(name, body, schemas):
+    """Qwen coder's form, `<function=NAME><parameter=KEY>value</parameter></function>`: values of the types in the schema."""
+    form = r"<parameter=([^>]+)>\n?(.*?)\n?</parameter>"
+    if lost := re.sub(form, "", body, flags=re.S).strip():
+        raise BadToolCall(f"only <parameter=name>value</parameter> may stand in a <function> block, got {lost:.60}")
+    arguments = _no_duplicates(re.findall(form, body, re.S))
+    for key, value in arguments.items():
+        kind = schemas.get(name, {}).get("properties", {}).get(key, {}).get("type", "string")
+        try:
+            arguments[key] = value if kind == "string" else json.loads(value)
+        except (ValueError, RecursionError):
+            raise BadToolCall(f"{key} of {name} must be of type {kind}, got {value:.60}") from None
+    return {"name": name, "arguments": arguments}
+
+def parse_tool_calls(reply: str, schemas=None):
+    """The tool calls of a reply, `<tool_call>{"name": ..., "arguments": {...}}</tool_call>` or Qwen coder's XML in the same
+    tags, or one bare JSON object. With `schemas`, {name: parameters}, also checked for names, missing and extra arguments.
 
     Raises BadToolCall with the reason; never returns a call with lost arguments. No call at all gives []."""
     text = strip_thinking(reply)
@@ -68,7 +86,8 @@ def parse_tool_calls(reply: str):
         bodies = [text]
     calls = []
     for body in bodies:
-        call = _json_object(body.strip())
+        xml = re.fullmatch(r"\s*<function=([\w.-]+)>(.*)</function>\s*", body, re.S)
+        call = _xml_call(*xml.groups(), schemas or {}) if xml else _json_object(body.strip())
         name, arguments = call.get("name"), call.get("arguments")
         if not isinstance(name, str) or not re.fullmatch(r"[A-Za-z][\w.-]*", name):
             raise BadToolCall(f"the tool's name must be a plain word, got {name!r:.60}")
@@ -78,17 +97,25 @@ def parse_tool_calls(reply: str):
             raise BadToolCall(f"'arguments' of {name} must be a JSON object, got {type(arguments).__name__}")
         if extra := set(call) - {"name", "arguments", "id", "type"}:
             raise BadToolCall(f"unknown keys beside name and arguments: {', '.join(sorted(extra))[:100]}")
+        if schemas is not None and name not in schemas:
+            raise BadToolCall(f"there is no tool {name!r}; the tools are {', '.join(sorted(schemas))}")
+        known, required = ((schemas or {}).get(name, {}).get(key) for key in ("properties", "required"))
+        if missing := [key for key in required or () if key not in arguments]:
+            raise BadToolCall(f"{name} needs the argument {missing[0]!r}")
+        if known is not None and (extra := [key for key in arguments if key not in known]):
+            raise BadToolCall(f"{name} has no argument {extra[0]!r}; it takes {', '.join(known) or 'none'}")
         calls.append(ToolCall(name, arguments))
     return calls
 
 # ---- one episode
-PROMPT = Path(__file__).with_name("envs_examples").joinpath("prompts/play.txt").read_text()
+PROMPT, TOOLS_PROMPT = (Path(__file__).with_name("envs_examples").joinpath("prompts", name).read_text()
+                        for name in ("play.txt", "play_tools.txt"))
 
-def first_message(observation, hint, is_pocket):
+def first_message(observation, hint, is_pocket, tools=None):
     """What the agent reads first. The hint is all that tells the arms apart."""
     if is_pocket:
         return pocket.agent_prompt(observation, hint)
-    return PROMPT.format(observation=observation, hint=f"\n\nHint: {hint}" if hint else "")
+    return (TOOLS_PROMPT if tools else PROMPT).format(observation=observation, hint=f"\n\nHint: {hint}" if hint else "")
 
 # In place of a hint: ask the program's own hint() after reset, and show it or not. The plain arm asks too, so that a hint()
 # that changes the game changes it for both.
@@ -129,11 +156,13 @@ def episode(policy, sandbox, code, seed, hint, temperature, turn_tokens):
         tools = env.facts["tools"]                      # JSON text, from the child: never trusted to be well-formed
         try:
             schemas = json.loads(tools or "[]")
-            names = {"".join([tool["function"]["name"]]) for tool in schemas}
+            parameters = {tool["function"]["name"]: tool["function"]["parameters"] for tool in schemas}
+            for p in parameters.values():
+                [*map(dict, dict(p.get("properties", {})).values())], "".join(p.get("required", []))        # or it raises
             tools = clean(json.dumps(schemas, ensure_ascii=False)) if schemas else None
-        except (ValueError, TypeError, KeyError, RecursionError):
+        except (ValueError, TypeError, KeyError, RecursionError, AttributeError):
             raise EnvError("the list of tools is malformed") from None
-        ids = chat.first(first_message(observation, hint, policy.is_pocket), tools)
+        ids = chat.first(first_message(observation, hint, policy.is_pocket, tools), tools)
         for _ in range(env.facts["max_turns"]):
             tokens = yield from play.sample.say(ids, turn_tokens, chat.ends)
             reply = chat.decode(tokens)
@@ -142,9 +171,7 @@ def episode(policy, sandbox, code, seed, hint, temperature, turn_tokens):
                 break
             role = "user"
             try:
-                calls = parse_tool_calls(reply) if tools else []
-                if unknown := [c.name for c in calls if c.name not in names]:
-                    raise BadToolCall(f"there is no tool {unknown[0]!r}; the tools are {', '.join(sorted(names))}")
+                calls = parse_tool_calls(reply, parameters) if tools else []
             except BadToolCall as error:                # not executed; the agent reads why, and the turn is spent
                 observation, role = f"Error: {error}", "tool"
             else:
@@ -211,29 +238,17 @@ def self_test(policy, cfg):
     if dead:
         raise RuntimeError(f"no gradient reaches {len(dead)} adapter weights, the first being {dead[0]}")
 
-def load_suite(sandbox, directory):
-    """(name, code, level) of every environment file below `directory`. Raises ValueError for a missing or refused one."""
-    files = sorted(Path(directory).rglob("*.py"))
-    if not files:
-        raise ValueError(f"the suite {directory} holds no environment files (*.py)")
-    suite = []
-    for file in files:
-        code = file.read_text()
-        verdict = sandbox.check(code)
-        if not verdict.ok:
-            raise ValueError(f"{file} is refused: {verdict.failures[0].kind}: {verdict.failures[0].detail}")
-        suite.append((file.stem, code, verdict.level))
-    return suite
-
 HELD_OUT_SEED = 10 ** 7             # training draws its seeds below this
 
-def evaluate(policy, sandbox, suite, plays, temperature, turn_tokens, slots=64, shard=slice(None)):
-    """Plain plays of unseen seeds: one (name, level, value) each; unsound ones count 0. `shard`: this process's files."""
+def evaluate(policy, sandbox, suite, plays, temperature, turn_tokens, slots=64):
+    """Plain plays of unseen seeds: (name, level, value) of each; unsound ones count 0. Processes share them, and get all."""
+    process = PartialState()
+    mine = suite[process.process_index::process.num_processes]
     sandbox.retired.clear()                 # a hiccup in one evaluation must not spoil the later ones
-    jobs = [(code, HELD_OUT_SEED + k, None) for _, code, _ in suite[shard] for k in range(plays)]
-    keys = [(name, level) for name, _, level in suite[shard] for _ in range(plays)]
-    done, _ = play(policy, sandbox, jobs, temperature, turn_tokens, slots)
-    return [(name, level, p.value or 0.0) for (name, level), p in zip(keys, done)]
+    jobs = [(code, HELD_OUT_SEED + k, None) for _, code, _ in mine for k in range(plays)]
+    keys = [(name, level) for name, _, level in mine for _ in range(plays)]
+    done, _ = play(policy, suites.Host(sandbox), jobs, temperature, turn_tokens, slots)
+    return gather_object([(name, level, p.value or 0.0) for (name, level), p in zip(keys, done)])
 
 def solve_rates(results):
     """{"all": mean, level: mean, ...} of evaluation results."""
@@ -242,23 +257,37 @@ def solve_rates(results):
 
 def command_line(parser):
     """The options that agent.py and designer.py share, and the policy: -> (options, policy)."""
-    parser.add_argument("--model", default="pocket", help="pocket, a directory or a hub name (default: pocket)")
+    parser.add_argument("--model", default="pocket", help="pocket, a run, a directory or a hub name (default: pocket)")
     parser.add_argument("--seed", type=int, default=random.randrange(HELD_OUT_SEED), help="of what is drawn")
     parser.add_argument("--allow_weak_sandbox", action="store_true", help="run although the kernel offers no seccomp filter")
     options = parser.parse_args()
     try:
-        return options, load_policy(options.model)
+        adapter = Path(options.model) / "adapter"       # of a run
+        return options, load_policy(str(adapter) if adapter.is_dir() else options.model, device=PartialState().device)
     except ValueError as error:
         parser.error(str(error))
 
 def main():
-    parser = argparse.ArgumentParser(description="Let a model play one environment file and print the episode.")
-    parser.add_argument("--play", type=argparse.FileType(), required=True, metavar="FILE", help="an environment program")
+    parser = argparse.ArgumentParser(description="Let a model play one environment file, or a suite of them.")
+    what = parser.add_mutually_exclusive_group(required=True)
+    what.add_argument("--play", type=argparse.FileType(), metavar="FILE", help="an environment program")
+    what.add_argument("--eval", metavar="SUITE", help="heldout, games, a folder, reasoning-gym:TASK,..., or qa:FILE.jsonl")
     parser.add_argument("--hint", action="store_true", help="show the agent the program's own hint")
+    parser.add_argument("--plays", type=int, default=16, help="plays of each file or question in an evaluation")
+    parser.add_argument("--temperature", type=float, default=1.0, help="of the agent; 0: greedy")
+    parser.add_argument("--turn_tokens", type=int, default=512, help="token budget of one reply (the pocket model's is 8)")
     options, policy = command_line(parser)
-    job = options.play.read(), options.seed, PROGRAM_HINT if options.hint else None
+    tokens = 8 if policy.is_pocket else options.turn_tokens
     with Sandbox(allow_weak=options.allow_weak_sandbox) as sandbox:
-        done = play(policy, sandbox, [job], 1.0, 8 if policy.is_pocket else 512, seed=random.random())[0][0]
+        if options.eval:                                # on any number of processes
+            try:
+                suite = suites.load_suite(sandbox, options.eval)
+            except ValueError as error:
+                parser.error(str(error))
+            results = evaluate(policy, sandbox, suite, options.plays, options.temperature, tokens)
+            return suites.report(results, options) if PartialState().is_main_process else None
+        job = options.play.read(), options.seed, PROGRAM_HINT if options.hint else None
+        done = play(policy, sandbox, [job], options.temperature, tokens, seed=options.seed)[0][0]
     for n, message in enumerate(done.messages):
         print(("agent> " if n % 2 else "env>   ") + message.replace("\n", "\n       "))
     print(f"return {done.value} (seed {done.seed}, hint {done.hint!r})" if done.error is None else f"unsound: {done.error}")

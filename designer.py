@@ -14,8 +14,10 @@ from envs_examples import pocket
 from model import Engine, Sample, generating
 from sandbox import Sandbox
 
-SKILLS = ("Mathematical Reasoning", "Logical Deduction", "Spatial Reasoning", "Pattern Recognition", "Optimization",
-          "Causal Inference")
+SKILLS = {"games": ("Mathematical Reasoning", "Logical Deduction", "Spatial Reasoning", "Pattern Recognition",
+                    "Optimization", "Causal Inference"),
+          "tools": ("API Orchestration", "Data Retrieval", "State Modification", "Error Recovery", "Tool Selection",
+                    "Multi-Step Workflows")}
 
 # ---- corpus and pool
 def load_corpus(path):
@@ -71,9 +73,11 @@ class Memory:
         return rng.sample(best, min(good, len(best))), rng.sample(failed, min(bad, len(failed)))
 
 # ---- prompts
-_TEXTS = Path(__file__).with_name("envs_examples")
-EXAMPLE = _TEXTS.joinpath("vault.py").read_text()       # shown in every prompt
-PROMPT, HINT_PROMPT = (_TEXTS.joinpath("prompts", name).read_text() for name in ("design.txt", "hint.txt"))
+def _texts(skill):
+    """(prompt, worked example, prompt for the hint) of a skill's setting."""
+    texts, tools = Path(__file__).with_name("envs_examples"), "_tools" * (skill in SKILLS["tools"])
+    example = "tools/calendar_week.py" if tools else "vault.py"
+    return [texts.joinpath(name).read_text() for name in (f"prompts/design{tools}.txt", example, f"prompts/hint{tools}.txt")]
 
 def designer_prompt(skill, document, good, bad):
     """The full prompt: contract, worked example, document, memory."""
@@ -84,7 +88,8 @@ def designer_prompt(skill, document, good, bad):
     shown += show("An earlier game that did not", bad, lambda e: e["refusal"] or (
         "too easy" if e["solve_rate"] > 0.5 else "too hard"))
     source = f"\nDraw the theme and the facts from this text:\n{document['title']}\n{document['text']}\n" if document else ""
-    return PROMPT.format(skill=skill, example=EXAMPLE, document=source, memory=shown)
+    prompt, example, _ = _texts(skill)
+    return prompt.format(skill=skill, example=example, document=source, memory=shown)
 
 # ---- from a reply to a program
 class NoProgram(ValueError):
@@ -183,7 +188,7 @@ def design(policy, memory, documents, skills, temperature, max_tokens, rng, slot
 
 def write_hints(policy, designs, temperature, max_tokens, rng, slots=64):
     """Eq. 2: the policy reads each program and writes its hint. An empty reply gives no hint."""
-    asked = [_ask(policy, HINT_PROMPT.format(code=d.code), temperature, max_tokens) for d in designs]
+    asked = [_ask(policy, _texts(d.skill)[2].format(code=d.code), temperature, max_tokens) for d in designs]
     with generating(policy):
         replies = Engine(policy, slots).run(asked, temperature, rng.random())
     for d, (_, reply) in zip(designs, replies):
@@ -192,7 +197,7 @@ def write_hints(policy, designs, temperature, max_tokens, rng, slots=64):
 def main():
     options, policy = command_line(argparse.ArgumentParser(description="Write one environment and judge it."))
     rng = random.Random(options.seed)
-    skill = rng.choice(pocket.SKILLS if policy.is_pocket else SKILLS)
+    skill = rng.choice(pocket.SKILLS if policy.is_pocket else SKILLS["games"])
     documents, _ = load_corpus(pocket.CORPUS)
     made = design(policy, Memory(1), documents, [skill], 1.0 if policy.is_pocket else 0.6,
                   200 if policy.is_pocket else 1500, rng)[0]

@@ -9,7 +9,7 @@ arms share cancels. The equation numbers are README's.
     python regret.py RUN        prints how a run went, by quarters, and writes RUN/page.html to look at every environment
     python regret.py RUN RUN    compares runs in groups by their settings (both: envs_examples/runs.py)
 """
-import argparse, collections, json, math, re, statistics
+import argparse, collections, math, re, statistics
 from pathlib import Path
 
 from envs_examples import runs
@@ -100,13 +100,6 @@ def swap_loss(triples):
     return statistics.fmean(lost) if lost else None
 
 # ---- looking at a run
-def read_metrics(run: Path):
-    """The rows of a run's metrics.jsonl, without a line that was cut off. Raises FileNotFoundError with what to do."""
-    path = Path(run) / "metrics.jsonl"
-    if not path.exists():
-        raise FileNotFoundError(f"{path} does not exist: give the output directory of a training run")
-    return [json.loads(line) for line in path.read_text().splitlines(True) if line.endswith("\n")]
-
 def summarize(records, episodes):
     """The metrics of a step, from its designs (of a window that may be open still) and its plays, over all processes."""
     def average(values):
@@ -136,34 +129,14 @@ def summarize(records, episodes):
             "designer/hint_leak_frac": average(e["leaks"] for e in hinted if e["value"] == 1),
             **{f"designer/refused/{kind}": count for kind, count in refused.items()}}
 
-def print_pair(designs):
-    """One seed, played without and with the hint, of the design with the largest regret on this process."""
-    for d in sorted((d for d in designs if d.plain and d.hinted), key=lambda d: d.regret or 0.0)[-1:]:
-        plain, hinted = max(zip(d.plain, d.hinted), key=lambda pair: (pair[1].value or 0) - (pair[0].value or 0))
-        print(f"    --- {d.skill}, seed {plain.seed}; hint: {hinted.hint!r:.300}")
-        for name, p in (("plain ", plain), ("hinted", hinted)):
-            text = "  >  ".join(" ".join(m.split())[:200] for m in p.messages)
-            print(f"    {name} return {p.value}: {text[:1200]}")
-
-def report(out, plays, minutes):
-    """Held-out solve rates before and after, by level, and where the files are."""
-    before = json.loads((out / "before.json").read_text()) if (out / "before.json").exists() else {}
-    after = read_metrics(out)[-1]
-    print(f"\nheld-out solve rate, no hint, unseen seeds ({plays} plays a file)   before -> after")
-    for key in before:
-        print(f"  {key.removeprefix('eval/'):28s} {before[key]:.3f} -> {after.get(key, math.nan):.3f}")
-    print(f"{after['step'] + 1} steps, {minutes:.1f} minutes; {out} holds metrics, envs, episodes, adapter, checkpoint\n"
-          f"python regret.py {out} shows how the run went")
-
 def main():
     parser = argparse.ArgumentParser(description="Show how a training run went, or compare several.")
     parser.add_argument("runs", type=Path, nargs="+", metavar="RUN", help="the output directory of a run")
     try:
         paths = parser.parse_args().runs
         if len(paths) > 1:
-            return runs.compare(paths, read_metrics)
-        rows = read_metrics(paths[0])
-        print(runs.summary(rows), f"\n{runs.page(paths[0], rows)} shows every environment of it")
+            return runs.compare(paths)
+        print(runs.summary(runs.read_metrics(paths[0])), f"\n{runs.page(paths[0])} shows every environment of it")
     except FileNotFoundError as error:
         parser.error(str(error))
 

@@ -364,7 +364,7 @@ class Sandbox(contextlib.ExitStack):
 
     def check(self, code, seeds=(0, 1)):
         """Judge a program by letting it be played by BOTS and by its own solution(): -> Verdict."""
-        failures, facts, constant, rng = {}, {}, False, random.Random(ascii(code))      # failures: kind -> detail
+        failures, facts, scripts, constant, rng = {}, {}, {}, False, random.Random(ascii(code))    # kind -> detail
         try:
             self._twin = self._twin or self.enter_context(Sandbox(self.limits, True, hash_seed=1))
             twice = {("chance", seed): BOTS["chance"] for seed in (*seeds, rng.randrange(2 ** 30, 2 ** 31))}
@@ -383,13 +383,13 @@ class Sandbox(contextlib.ExitStack):
                     wins = sum(map(won, episodes(self, code, more)[0].values()))
                     if wins > BOT_WINS * PROBES:
                         failures["trivial"] = f"a player that knows nothing ('{name}') wins on {wins} of {PROBES} seeds"
-            scripts = {play: script(again[play].solution) for play in again if facts["solution"]}
+            scripts = {play: script(episode.solution) for play, episode in again.items() if episode.solution}
             if scripts and not failures and not all(map(won, episodes(self, code, scripts, ask=False)[0].values())):
                 failures["unsolved"] = "solution() does not complete the task; it returns the answer, or a list of actions"
         except EnvError as error:
             failures[error.kind] = str(error)
         return Verdict(not failures, [*map(Failure, failures, failures.values())], facts.get("max_turns", 0), self.layers,
-                       facts.get("level"), facts.get("hint", False), facts.get("solution", False) and not failures, constant)
+                       facts.get("level"), facts.get("hint", False), bool(scripts) and not failures, constant)
 
 class AnyText(gymnasium.spaces.Text):
     def contains(self, x):                              # samples are ASCII, but any string fits

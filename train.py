@@ -28,9 +28,9 @@ from peft import get_peft_model_state_dict, set_peft_model_state_dict
 from transformers import HfArgumentParser
 
 import regret
-from agent import PROGRAM_HINT, UNSEEN_HINT, evaluate, load_suite, play, self_test, solve_rates, swap_hints
+from agent import PROGRAM_HINT, UNSEEN_HINT, evaluate, play, self_test, solve_rates, swap_hints
 from designer import SKILLS, Design, Memory, design, load_corpus, load_pool, write_hints
-from envs_examples import pocket
+from envs_examples import pocket, runs, suites
 from envs_examples.recipes import RECIPES
 from model import load_policy, update
 from sandbox import Limits, Sandbox
@@ -64,6 +64,7 @@ class Config:
                      "none", choices=["policy", "program", "none"])
     train_on_hinted: bool = flag(True, "the agent also learns from its hinted plays, with their own baseline")
     train_on_cut: bool = flag(True, "replies that ran into their token budget train as failures; if false they are left out")
+    setting: str = flag("games", "what is designed for models that have prompts for both", choices=["games", "tools"])
     skills: str = flag("", "comma-separated skills to design for; if not given, all that the model has prompts for")
     skills_active: int = flag(2, "skills drawn for each regeneration; 0: all")
     refused_reward: float = flag(-0.2, "what a refused design earns")
@@ -98,7 +99,7 @@ class Config:
     # watching
     eval_every: int = flag(20, "steps between evaluations on the held-out suite; 0: never")
     eval_plays: int = flag(12, "plays of each held-out file in an evaluation")
-    eval_suite: str = flag(str(HERE / "envs_examples/heldout"), "a folder of environment files that are only evaluated")
+    eval_suite: str = flag(str(HERE / "envs_examples/heldout"), "a suite that is only evaluated (envs_examples/suites.py)")
     sample_every: int = flag(20, "steps between printed pairs of plays; 0: never")
     save_every: int = flag(10, "steps between checkpoints")
     log_with: str = flag("", "a tracker that accelerate knows: tensorboard, wandb, ... (its package must be installed)")
@@ -279,24 +280,23 @@ def watch(step, cfg, accelerator, out, policy, sandbox, suite, designs, records,
         metrics["designer/hint_swap_loss"] = regret.swap_loss(swapped)
     if cfg.eval_every and ((step + 1) % cfg.eval_every == 0 or step == cfg.steps - 1):
         with timed("eval", metrics):
-            metrics |= held_out(policy, sandbox, suite, cfg, accelerator)
+            metrics |= held_out(policy, sandbox, suite, cfg)
     if accelerator.is_main_process:
         log(out, step, metrics, records if closing else [], episodes)
         if sampling:
-            regret.print_pair(designs)
-        last = regret.read_metrics(out)[-3:]
+            runs.print_pair(designs)
+        last = runs.read_metrics(out)[-3:]
         if len(last) == 3 and all((row["agent/truncated_frac"] or 0) > 0.9 for row in last):
             print("WARNING: for three steps nearly every reply was cut at its token budget; raise --turn_tokens")
         if len(last) == 3 and not any(row["designer/valid_rate"] for row in last):
             print(f"WARNING: for three steps no design was admitted; the last refusal was {records[-1]['refusal']:.300}")
     accelerator.log(metrics, step=step)
 
-def held_out(policy, sandbox, suite, cfg, accelerator):
+def held_out(policy, sandbox, suite, cfg):
     """Solve rates on the held-out suite, sampled (also by level) and greedy."""
     metrics = {}
     for suffix, temperature in (("", cfg.temperature), ("_greedy", 0.0)):
-        results = gather_object(evaluate(policy, sandbox, suite, cfg.eval_plays, temperature, cfg.turn_tokens, cfg.slots,
-                                         slice(accelerator.process_index, None, accelerator.num_processes)))
+        results = evaluate(policy, sandbox, suite, cfg.eval_plays, temperature, cfg.turn_tokens, cfg.slots)
         for level, rate in solve_rates(results).items():
             name = Path(cfg.eval_suite).name
             metrics["eval/solve_rate" + suffix if level == "all" else f"eval/{name}/{level}" + suffix] = rate
@@ -397,7 +397,7 @@ def prepare(cfg, accelerator, out, stack):
         raise ValueError(f"{cfg.model} is a pocket model: add --recipe pocket")
     if policy.is_pocket:
         torch.set_num_threads(1)                            # so small a model is no faster on more
-    every = pocket.SKILLS if policy.is_pocket else SKILLS
+    every = pocket.SKILLS if policy.is_pocket else SKILLS[cfg.setting]
     skills = [s.strip() for s in cfg.skills.split(",")] if cfg.skills else list(every)
     if unknown := set(skills) - set(every):
         raise ValueError(f"unknown skill {sorted(unknown)[0]!r}; choose from: {', '.join(every)}")
@@ -406,7 +406,7 @@ def prepare(cfg, accelerator, out, stack):
         raise ValueError(f"--designs_per_step {cfg.designs_per_step} is less than two for each of {active} active skills, "
                          "and a design alone in its skill has no baseline: raise it or lower --skills_active")
     sandbox = stack.enter_context(Sandbox(Limits(max_turns=cfg.max_turns), cfg.allow_weak_sandbox))
-    suite = load_suite(sandbox, cfg.eval_suite) if cfg.eval_every else []
+    suite = suites.load_suite(sandbox, cfg.eval_suite) if cfg.eval_every else []
     pool = [(code, skill) for code, skill in load_pool(cfg.pool) if sandbox.check(code).ok] if cfg.pool else []
     if cfg.pool and not pool:
         raise ValueError(f"the pool {cfg.pool} holds no program that the sandbox admits")
@@ -427,7 +427,7 @@ def prepare(cfg, accelerator, out, stack):
     if accelerator.is_main_process:
         out.mkdir(parents=True, exist_ok=True)
         (out / "config.json").write_text(json.dumps(dataclasses.asdict(cfg) | {"resume": False}, indent=1))
-        rows = regret.read_metrics(out) if (out / "metrics.jsonl").exists() else []
+        rows = runs.read_metrics(out) if (out / "metrics.jsonl").exists() else []
         rows = [json.dumps(row) + "\n" for row in rows if row["step"] < start]      # later ones will be done again
         (out / "metrics.jsonl").write_text("".join(rows))
     return policy, optimizer, sandbox, documents, pool, skills, suite, start, memory, slow
@@ -437,13 +437,13 @@ def run(cfg, accelerator, out, policy, optimizer, sandbox, documents, pool, skil
     if cfg.log_with:
         accelerator.init_trackers("nanospade", dataclasses.asdict(cfg))
     if cfg.eval_every and start == 0:
-        before = held_out(policy, sandbox, suite, cfg, accelerator)
+        before = held_out(policy, sandbox, suite, cfg)
         if accelerator.is_main_process:
             (out / "before.json").write_text(json.dumps(before))
     begin = time.time()
     train(cfg, accelerator, out, policy, optimizer, sandbox, documents, pool, skills, suite, start, memory, slow)
     if accelerator.is_main_process and cfg.eval_every:
-        regret.report(out, cfg.eval_plays, (time.time() - begin) / 60)
+        runs.report(out, cfg.eval_plays, (time.time() - begin) / 60)
     accelerator.end_training()
 
 if __name__ == "__main__":

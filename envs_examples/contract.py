@@ -23,14 +23,98 @@ try:
 except ImportError:
     pass
 
+
+class ToolUseBaseEnv:
+    """What tool programs subclass, with the names that programs published with the paper use. A subclass sets in reset:
+    `_tools` (name -> description, parameters), `_state`, `_expected_answer`; and has a method tool_<name> for every tool. A
+    task of several instructions sets `_user_messages`, for each a criterion of the state in `_message_criteria`, and
+    `_current_msg` = 0: the next one is told when the state satisfies the last, and the answer to all of it is "done"."""
+
+    def __init__(self, max_turns=10, **_):
+        self.max_turns, self.turn_count = max_turns, 0
+        self._tools, self._state, self._call_history, self._expected_answer = {}, {}, [], None
+        self.reset(0)                                   # so that the tools are there before an episode begins
+
+    def get_tools(self):
+        empty = {"type": "object", "properties": {}}
+        return [{"type": "function", "function": {"name": name, "description": tool.get("description", ""),
+                                                  "parameters": tool.get("parameters", empty)}}
+                for name, tool in self._tools.items()]
+
+    def execute_tool(self, name, arguments):
+        """{"output": text, "returncode": 0, or 1 for an error that the agent may read}."""
+        if name not in self._tools or not callable(getattr(self, f"tool_{name}", None)):
+            return {"output": f"Unknown tool '{name}'. Available: {', '.join(self._tools)}", "returncode": 1}
+        try:
+            output = str(getattr(self, f"tool_{name}")(**arguments))
+        except Exception as error:
+            return {"output": f"Error calling {name}: {error}", "returncode": 1}
+        self._call_history.append({"name": name, "arguments": arguments, "result": output})
+        return {"output": output, "returncode": 0}
+
+    def step(self, action):
+        """Run the calls of an action in their order, or judge its answer."""
+        self.turn_count += 1
+        truncated, results = self.turn_count >= self.max_turns, []
+        for call in re.findall(r"<tool_call>(.*?)</tool_call>", action, re.S):
+            try:
+                call = json.loads(call)
+                name, arguments = call["name"], dict(call.get("arguments") or {})
+            except (ValueError, TypeError, KeyError):
+                results.append("Format error: a tool call is a JSON object with a name and an object of arguments.")
+                continue
+            output = self.execute_tool(name, arguments)["output"]
+            own = type(self)._advance_if_done is not ToolUseBaseEnv._advance_if_done    # then its tools call it
+            results.append(output if own else output + self._advance_if_done())
+        answer = re.search(r"<answer>(.*?)</answer>", action, re.S)
+        if answer or not results and self._check_answer(action.strip()):
+            if self._check_answer(answer[1].strip() if answer else action.strip()):
+                return "\n".join([*results, "Correct!"]), 1.0, True, False, {}
+            results.append(self._incorrect_answer_feedback())
+        text = "\n".join(results) or "Call a tool, or submit the result as <answer>result</answer>."
+        return text, 0.0, False, truncated, {}
+
+    def _advance_if_done(self):
+        """Tell the next instruction if the state satisfies this one. Nothing for tasks of one instruction."""
+        messages, now = getattr(self, "_user_messages", ()), getattr(self, "_current_msg", 0)
+        if now >= len(messages) or not self._message_criteria[now](self._state):
+            return ""
+        self._current_msg = now = now + 1
+        if now == len(messages):
+            return "\n\n[ALL STEPS COMPLETE] Submit <answer>done</answer>."
+        return f"\n\n[STEP {now} COMPLETE - NEW INSTRUCTION] {messages[now]}"
+
+    def _check_answer(self, answer):
+        """Equal but for case, or as numbers; and no instruction may be open."""
+        if getattr(self, "_current_msg", 0) < len(getattr(self, "_user_messages", ())):
+            return False
+        given, wanted = (str(text).strip().lower() for text in (answer, self._expected_answer))
+        try:
+            return given == wanted or abs(float(re.sub("[$,]", "", given)) - float(re.sub("[$,]", "", wanted))) < 0.01
+        except ValueError:
+            return False
+
+    def _incorrect_answer_feedback(self):
+        messages, now = getattr(self, "_user_messages", ()), getattr(self, "_current_msg", 0)
+        open_ = f" You are at step {now + 1} of {len(messages)}: {messages[now]}" if now < len(messages) else ""
+        return "Incorrect. Keep using the tools." + open_
+
+    def _obs_suffix(self):
+        return ""                                       # published programs append it; the schemas are shown elsewhere
+
+    def close(self):
+        pass
+
+
 NAMESPACE = {name: value for name, value in globals().items() if not name.startswith("__")}         # what programs find
+sys.modules["tool_use_base_env"] = types.SimpleNamespace(ToolUseBaseEnv=ToolUseBaseEnv)             # some import it
 
 
 class ContractError(Exception):
     """What the program is or returned is not what the contract asks for."""
 
 
-def load(code, max_turns, most):
+def load(code, max_turns):
     """The program's environment object, and what it says about itself. Raises whatever the program raises."""
     module = sys.modules["env"] = types.ModuleType("env")           # dataclasses and enums look their module up
     module.__dict__.update(NAMESPACE)
@@ -44,8 +128,7 @@ def load(code, max_turns, most):
     env = cls(**({"max_turns": max_turns} if "max_turns" in takes else {}))
     turns, level = getattr(env, "max_turns", None), getattr(env, "LEVEL", None)
     return env, dict(max_turns=max(1, min(turns, max_turns)) if type(turns) is int else max_turns,
-                     level=level if type(level) is int else None,
-                     tools=text(tools(env.get_tools()), "the list of tools", most) if hasattr(env, "get_tools") else None,
+                     level=level if type(level) is int else None, tools=None,
                      hint=callable(getattr(env, "hint", None)), solution=callable(getattr(env, "solution", None)))
 
 
@@ -142,11 +225,13 @@ def serve(channel, layers):
         try:
             if phase == "reset":
                 phase, most, max_reward = "load", argument["text_chars"], argument["max_reward"]
-                env, facts = load(argument["code"], argument["max_turns"], most)
+                env, facts = load(argument["code"], argument["max_turns"])
                 phase = "reset"
                 by_name = "seed" in (getattr(env.reset, "__kwdefaults__", None) or ())      # def reset(self, *, seed=None)
                 value = env.reset(seed=argument["seed"]) if by_name else env.reset(argument["seed"])
                 value = value[0] if isinstance(value, tuple) else value
+                if hasattr(env, "get_tools"):
+                    facts["tools"] = text(tools(env.get_tools()), "the list of tools", most)
                 value = facts | {"layers": layers}, text(value, "the observation", most)
             elif phase == "step":
                 value = step(env, argument, most, max_reward)
@@ -155,7 +240,9 @@ def serve(channel, layers):
             elif phase == "state":
                 value = state(env)
             else:                                       # solution(): an answer, or a list of actions
-                value = env.solution()
+                value = env.solution()          # of a tool program, text only describes it: nothing to play
+                if isinstance(value, str) and isinstance(env, ToolUseBaseEnv):
+                    value = []
                 value = value if isinstance(value, (list, tuple)) else [value]
                 value = [text(action, "an action of solution()", most) for action in value]
             reply = encode({"id": call["id"], "ok": value})

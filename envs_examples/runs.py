@@ -14,6 +14,14 @@ import re
 import statistics
 from pathlib import Path
 
+def read_metrics(run: Path):
+    """The rows of a run's metrics.jsonl, without a line that was cut off. Raises FileNotFoundError with what to do."""
+    path = Path(run) / "metrics.jsonl"
+    if not path.exists():
+        raise FileNotFoundError(f"{path} does not exist: give the output directory of a training run")
+    return [json.loads(line) for line in path.read_text().splitlines(True) if line.endswith("\n")]
+
+
 COLUMNS = {"solve": "agent/solve_rate", "hinted": "agent/solve_rate_hint", "regret": "designer/regret",
            "reward": "designer/reward", "level": "designer/level", "valid": "designer/valid_rate",
            "held-out": "eval/solve_rate", "greedy": "eval/solve_rate_greedy"}
@@ -34,7 +42,28 @@ def summary(rows, parts=4):
     return "\n".join(lines)
 
 
-def page(run, rows):
+def print_pair(designs):
+    """One seed, played without and with the hint, of the design with the largest regret on this process."""
+    for d in sorted((d for d in designs if d.plain and d.hinted), key=lambda d: d.regret or 0.0)[-1:]:
+        plain, hinted = max(zip(d.plain, d.hinted), key=lambda pair: (pair[1].value or 0) - (pair[0].value or 0))
+        print(f"    --- {d.skill}, seed {plain.seed}; hint: {hinted.hint!r:.300}")
+        for name, p in (("plain ", plain), ("hinted", hinted)):
+            text = "  >  ".join(" ".join(m.split())[:200] for m in p.messages)
+            print(f"    {name} return {p.value}: {text[:1200]}")
+
+
+def report(out, plays, minutes):
+    """Held-out solve rates before and after, by level, and where the files are."""
+    before = json.loads((out / "before.json").read_text()) if (out / "before.json").exists() else {}
+    after = read_metrics(out)[-1]
+    print(f"\nheld-out solve rate, no hint, unseen seeds ({plays} plays a file)   before -> after")
+    for key in before:
+        print(f"  {key.removeprefix('eval/'):28s} {before[key]:.3f} -> {after.get(key, math.nan):.3f}")
+    print(f"{after['step'] + 1} steps, {minutes:.1f} minutes; {out} holds metrics, envs, episodes, adapter, checkpoint\n"
+          f"python regret.py {out} shows how the run went")
+
+
+def page(run):
     """Write RUN/page.html: every environment of the run in one file that needs no network (template: assets/page.html)."""
     envs = []
     for folder in sorted(run.glob("envs/step_*")):
@@ -45,7 +74,7 @@ def page(run, rows):
             plain, hinted = ({p["seed"]: p for p in mine if p["hinted"] == arm} for arm in (False, True))
             helped = sorted(plain, key=lambda s: (plain[s]["value"] or 0) - (hinted.get(s, plain[s])["value"] or 0))
             envs.append(env | {"plays": [(s, plain[s], hinted.get(s)) for s in helped[:3] + helped[3:][-1:]]})
-    facts = dict(name=run.name, config=json.loads((run / "config.json").read_text()), metrics=rows, envs=envs)
+    facts = dict(name=run.name, config=json.loads((run / "config.json").read_text()), metrics=read_metrics(run), envs=envs)
     template = Path(__file__).parents[1].joinpath("assets/page.html").read_text()
     text = json.dumps(facts).replace("<", "\\u003c")        # no program can end the element that holds it
     (run / "page.html").write_text(template.replace("/*DATA*/", text))
@@ -66,11 +95,11 @@ def mastered(row, enough=0.8):
     return max(reached, default=min(rates) - 1) if rates else None
 
 
-def load(paths, read):
+def load(paths):
     """The finished runs of `paths`: dicts of path, config, rows (the evaluation before training has step -1) and group."""
     runs, values = [], collections.defaultdict(collections.Counter)
     for path in map(Path, paths):
-        rows = read(path)
+        rows = read_metrics(path)
         config, before = json.loads((path / "config.json").read_text()), path / "before.json"
         if not rows or rows[-1]["step"] + 1 < config["steps"] or not before.exists():
             print(f"left out, not finished or never evaluated: {path}")
@@ -171,9 +200,9 @@ def figure(runs, path):
     fig.savefig(path, dpi=110)
 
 
-def compare(paths, read):
+def compare(paths):
     """Print the table, write compare.csv and, with matplotlib, compare.png into the directory that holds the runs."""
-    runs = load(paths, read)
+    runs = load(paths)
     if not runs:
         raise FileNotFoundError("none of these runs is finished: let train.py end, with --eval_every above 0")
     home = Path(os.path.commonpath([run["path"].resolve().parent for run in runs]))

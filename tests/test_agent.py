@@ -5,8 +5,9 @@ import pytest
 from conftest import OneProcess, adam, drive, settings
 
 import agent, regret, train
-from agent import PROGRAM_HINT, UNSEEN_HINT, Trajectory, episode, evaluate, load_suite, play, solve_rates
+from agent import PROGRAM_HINT, UNSEEN_HINT, Trajectory, episode, evaluate, play, solve_rates
 from designer import Design
+from envs_examples.suites import load_suite
 from model import Sample, load_policy, token_logprobs, update
 
 GAME = '''

@@ -6,7 +6,6 @@ import pytest
 from conftest import ROOT
 
 from envs_examples import runs
-from regret import read_metrics
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 NASTY = '</script><script>document.title = "ESCAPED"</script><img src=x onerror="document.title=\'ESCAPED\'">\u2028<!-- ${1} \\'
@@ -49,7 +48,7 @@ def browse(page, script=""):
 
 def test_the_data_cannot_end_its_element(tmp_path):
     run = make_run(tmp_path / "run")
-    page = runs.page(run, read_metrics(run))
+    page = runs.page(run)
     text = page.read_text()
     data = re.search(r'<script type="application/json" id="data">(.*?)</script>', text, re.S)[1]
     assert "<" not in data and json.loads(data)["envs"][0]["reply"] == NASTY
@@ -69,7 +68,7 @@ def test_a_run_on_the_command_line(tmp_path):
 @pytest.mark.skipif(CHROMIUM is None, reason="no Chromium here")
 def test_the_page_in_a_browser(tmp_path):
     run = make_run(tmp_path / "run")
-    page = runs.page(run, read_metrics(run))
+    page = runs.page(run)
     seen = browse(page)
     assert "<title>nanoSPADE run</title>" in seen and "ESCAPED&quot;" not in seen.split("<title>")[1].split("</title>")[0]
     assert "# program 0/0" in seen and "&lt;/script&gt;&lt;script&gt;" in seen and "<img" not in seen
@@ -83,7 +82,7 @@ def test_the_page_in_a_browser(tmp_path):
 @pytest.mark.skipif(CHROMIUM is None, reason="no Chromium here")
 def test_five_thousand_environments(tmp_path):
     run = make_run(tmp_path / "run", steps=500, designs=10, plays=1)
-    page = runs.page(run, read_metrics(run))
+    page = runs.page(run)
     seen = browse(page, 'const t = performance.now(); for (let n = 0; n < 20; n++) choose(n * 200); '
                         'document.title = "ms each " + ((performance.now() - t) / 20).toFixed(1);')
     assert "5000 environments" in seen and "# program 380/0" in seen

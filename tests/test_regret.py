@@ -132,11 +132,11 @@ def test_hint_leaks():
 def test_summary_of_a_run(tmp_path):
     rows = [{"step": s, "agent/solve_rate": s / 4, "eval/solve_rate": s} for s in range(4)]
     (tmp_path / "metrics.jsonl").write_text("".join(json.dumps(r) + "\n" for r in rows))
-    lines = runs.summary(regret.read_metrics(tmp_path), parts=2).splitlines()
+    lines = runs.summary(runs.read_metrics(tmp_path), parts=2).splitlines()
     assert lines[1].split()[:2] == ["0-1", "0.125"] and lines[2].split()[:2] == ["2-3", "0.625"]
     assert lines[1].split()[-2] == "1.000"                          # the last evaluation of the stretch
     with pytest.raises(FileNotFoundError, match="output directory"):
-        regret.read_metrics(tmp_path / "nothing")
+        runs.read_metrics(tmp_path / "nothing")
 
 
 def test_swap_loss():
