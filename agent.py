@@ -271,7 +271,7 @@ def main():
     parser = argparse.ArgumentParser(description="Let a model play one environment file, or a suite of them.")
     what = parser.add_mutually_exclusive_group(required=True)
     what.add_argument("--play", type=argparse.FileType(), metavar="FILE", help="an environment program")
-    what.add_argument("--eval", metavar="SUITE", help="heldout, games, a folder, reasoning-gym:TASK,..., or qa:FILE.jsonl")
+    what.add_argument("--eval", metavar="SUITE", help="heldout, tools, a folder, reasoning-gym:..., bfcl:..., qa:FILE.jsonl")
     parser.add_argument("--hint", action="store_true", help="show the agent the program's own hint")
     parser.add_argument("--plays", type=int, default=16, help="plays of each file or question in an evaluation")
     parser.add_argument("--temperature", type=float, default=1.0, help="of the agent; 0: greedy")

@@ -1,11 +1,13 @@
 """Held-out suites, and how their results are told: what `python agent.py --eval SUITE` plays.
 
     heldout, games, or a folder     environment files, each in its sealed process, as in training
-    reasoning-gym:TASK,CATEGORY     tasks of the package reasoning-gym (pip install reasoning-gym), by name or category
+    reasoning-gym:TASK,CATEGORY     tasks of the package reasoning-gym (pip install reasoning-gym), by name or category;
+                                    with -hard behind a name, in the hard setting of that package's paper
+    bfcl:multi_turn_base            and its siblings of the package bfcl-eval (envs_examples/bfcl.py)
     qa:FILE.jsonl                   a question a line, {"prompt": ..., "label": ...}; answers are compared as numbers
 
-The last two run in this process, behind the interface of the sandbox: they are packages and data that the user chose, and no
-program of a model. The agent's side is the same for all (agent.py: episode).
+The last three run in this process, behind the interface of the sandbox: they are packages and data that the user chose, and
+no program of a model. The agent's side is the same for all (agent.py: episode).
 """
 import collections
 import dataclasses
@@ -16,6 +18,7 @@ import math
 import re
 from pathlib import Path
 
+from envs_examples import bfcl
 from sandbox import EnvError
 
 HERE = Path(__file__).parent
@@ -26,7 +29,7 @@ HERE = Path(__file__).parent
 class Question:
     """One question a play, of one turn: `draw(seed)` gives a prompt and a function from the answer to a score in [0, 1]."""
     draw: object
-    facts = dict(max_turns=1, tools=None, hint=False, level=None, solution=False)
+    facts = dict(max_turns=1, tools=None, hint=False)
 
     def reset(self, seed):
         prompt, self.score = self.draw(seed)
@@ -36,21 +39,24 @@ class Question:
         boxed = re.fullmatch(r"\\boxed\{(.*)\}", action, re.S)
         return "", float(self.score(boxed[1] if boxed else action)), True, False, {}
 
+    def again(self):
+        return dataclasses.replace(self)
+
     def close(self):
         pass
 
 
 class Host:
-    """A sandbox that also takes Questions where it takes the text of a program, and answers their calls at once."""
+    """A sandbox that takes a Question or Dialogue too, where it takes the text of a program, and answers their calls."""
 
     def __init__(self, sandbox):
         self.sandbox, self.done = sandbox, []
 
     def make(self, code):
-        return dataclasses.replace(code) if isinstance(code, Question) else self.sandbox.make(code)
+        return self.sandbox.make(code) if isinstance(code, str) else code.again()
 
     def submit(self, key, env, method, argument=None):
-        if not isinstance(env, Question):
+        if not isinstance(env, (Question, bfcl.Dialogue)):
             return self.sandbox.submit(key, env, method, argument)
         try:
             result = getattr(env, method)(argument)
@@ -69,6 +75,8 @@ def load_suite(sandbox, name):
     kind, _, rest = str(name).partition(":")
     if kind == "reasoning-gym":
         return reasoning_gym(rest)
+    if kind == "bfcl":
+        return bfcl.load(rest)
     if kind == "qa":
         return questions(Path(rest))
     folder = HERE / name if name in ("heldout", "games", "tools") else Path(name)
@@ -86,23 +94,27 @@ def load_suite(sandbox, name):
 
 
 def reasoning_gym(names):
-    """A Question for each named task, or for every task of a named category (algebra, logic, games, ...)."""
+    """A Question for each named task, or for every task of a named category (algebra, logic, games, ...). A name that ends
+    in -hard stands for the settings of arXiv 2505.24760, appendix A.3; tasks that it does not list are left out."""
     try:
         import reasoning_gym as package
         from reasoning_gym.factory import DATASETS
     except ImportError:
         raise ValueError("this suite needs a package: pip install reasoning-gym") from None
     category = {task: entry[0].__module__.split(".")[1] for task, entry in DATASETS.items()}
-    tasks = [task for name in names.split(",") for task in category if name in (task, category[task])]
-    if unknown := set(names.split(",")) - set(category) - set(category.values()):
+    hard = json.loads((HERE / "reasoning_gym_hard.json").read_text())
+    chosen = {name: name.removesuffix("-hard") for name in names.split(",")}
+    tasks = {name.replace(bare, task): (task, hard[task] if name != bare else {}) for name, bare in chosen.items()
+             for task in category if bare in (task, category[task]) and (name == bare or task in hard)}
+    if unknown := set(chosen.values()) - set(category) - set(category.values()):
         raise ValueError(f"reasoning-gym has no task or category {sorted(unknown)[0]!r}; its categories are "
                          + ", ".join(sorted(set(category.values()))))
 
-    def draw(task, seed):
-        data = package.create_dataset(task, seed=seed, size=1)
+    def draw(task, settings, seed):
+        data = package.create_dataset(task, seed=seed, size=1, **settings)
         entry = data[0]
         return entry["question"], lambda answer: data.score_answer(answer, entry)
-    return [(task, Question(functools.partial(draw, task)), None) for task in dict.fromkeys(tasks)]
+    return [(name, Question(functools.partial(draw, *task)), None) for name, task in tasks.items()]
 
 
 def questions(path):

@@ -1,5 +1,5 @@
 """Held-out suites: numbers as people write them, questions from files and packages, and the table."""
-import json, subprocess, sys
+import json, re, subprocess, sys
 
 import pytest
 from conftest import ROOT
@@ -64,6 +64,10 @@ def test_reasoning_gym(sandbox):
     import reasoning_gym
     entry = reasoning_gym.create_dataset("chain_sum", seed=HELD_OUT_SEED + 1, size=1)[0]
     assert question.step(f"\\boxed{{{entry['answer']}}}")[1] == 1.0 and question.step("\\boxed{none}")[1] < 1.0
+    hard = suites.load_suite(sandbox, "reasoning-gym:logic-hard,chain_sum-hard")
+    assert hard[-1][0] == "chain_sum-hard" and "zebra_puzzles-hard" in [name for name, _, _ in hard]
+    numbers = re.findall(r"\d+", suites.Host(sandbox).make(hard[-1][1]).reset(1)[0])
+    assert 5 <= len(numbers) <= 8 and all(4 <= len(n) <= 6 for n in numbers)            # the paper's hard sums
     with pytest.raises(ValueError, match="no task or category 'chess'"):
         suites.load_suite(sandbox, "reasoning-gym:chess")
 
