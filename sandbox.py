@@ -397,7 +397,6 @@ class AnyText(gymnasium.spaces.Text):
 
 class SandboxedEnv(gymnasium.Env):
     """One program as a Gymnasium environment with text observations and actions. `facts`: what it says about itself."""
-
     def __init__(self, sandbox, code):
         self.sandbox, self.code, self.facts, self.sock, self.failure = sandbox, code, None, None, EnvError("call reset")
         self.observation_space = self.action_space = AnyText(sandbox.limits.text_chars, min_length=0)

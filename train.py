@@ -14,7 +14,7 @@ A step of SPADE (Self-Play in Adaptive Synthetic Executable Environments, arXiv 
 Each process designs and plays its own share of the E environments; rewards, metrics and memory are gathered, gradients
 summed. What is drawn is a function of (seed, step, process), so that a resumed run draws what the killed one would have.
 Designs are renewed every K = `regenerate_every` steps: the regret is taken at the first step of such a window, the solve
-rate over all of it, and the designer learns at its end. Left out: sharded base weights, asynchronous rollouts, value models.
+rate over all of it, and the designer learns at its end. Left out: sharded base weights, asynchronous rollouts.
 """
 import collections, contextlib, dataclasses, datetime, difflib, json, os, random, re, statistics, sys, time
 from argparse import ArgumentDefaultsHelpFormatter
@@ -64,7 +64,7 @@ class Config:
                      "none", choices=["policy", "program", "none"])
     train_on_hinted: bool = flag(True, "the agent also learns from its hinted plays, with their own baseline")
     train_on_cut: bool = flag(True, "replies that ran into their token budget train as failures; if false they are left out")
-    setting: str = flag("games", "what is designed for models that have prompts for both", choices=["games", "tools"])
+    setting: str = flag("games", "what the designer writes: text games, or tasks done with tools", choices=["games", "tools"])
     skills: str = flag("", "comma-separated skills to design for; if not given, all that the model has prompts for")
     skills_active: int = flag(2, "skills drawn for each regeneration; 0: all")
     refused_reward: float = flag(-0.2, "what a refused design earns")
@@ -124,9 +124,10 @@ def parse_config(argv=None) -> Config:
     if known.resume and not (known.output_dir and stored.exists()):
         parser.error("--resume needs --output_dir to name the directory of a run (it holds a config.json)")
     stored = json.loads(stored.read_text()) if known.resume else {}
-    recipe = stored.get("recipe") or ("pocket" if known.model == "pocket" else "small")
-    recipe = recipe if known.recipe == "auto" else known.recipe
-    parser.set_defaults(**RECIPES[recipe] | stored)
+    given = known.recipe if known.recipe != "auto" else stored.get("recipe")
+    recipe = given or ("pocket" if known.model == "pocket" else "small")
+    suite = {"eval_suite": "tools"} if known.setting == "tools" else {}
+    parser.set_defaults(**RECIPES[recipe] | suite | stored)
     cfg, rest = parser.parse_args_into_dataclasses(argv, return_remaining_strings=True)
     for word in rest:
         near = difflib.get_close_matches(word.split("=")[0], parser._option_string_actions, 1)
@@ -203,9 +204,7 @@ def train(cfg, accelerator, out, policy, optimizer, sandbox, documents, pool, sk
 
 def check(designs, sandbox, cfg):
     """The sandbox's verdict on every program; a refused one keeps its reason."""
-    for d in designs:
-        if d.refusal:
-            continue
+    for d in [d for d in designs if not d.refusal]:
         verdict = sandbox.check(d.code)
         d.verdict = dataclasses.asdict(verdict)
         if not verdict.ok:
@@ -393,8 +392,8 @@ def prepare(cfg, accelerator, out, stack):
                              train_embeddings=cfg.train_embeddings, device=accelerator.device,
                              max_context=cfg.max_context, gradient_checkpointing=cfg.gradient_checkpointing,
                              thinking=cfg.thinking, seed=cfg.seed)
-    if policy.is_pocket and cfg.recipe != "pocket":
-        raise ValueError(f"{cfg.model} is a pocket model: add --recipe pocket")
+    if policy.is_pocket and (cfg.recipe, cfg.setting) != ("pocket", "games"):
+        raise ValueError(f"{cfg.model} is a pocket model: add --recipe pocket; it has no --setting tools")
     if policy.is_pocket:
         torch.set_num_threads(1)                            # so small a model is no faster on more
     every = pocket.SKILLS if policy.is_pocket else SKILLS[cfg.setting]
