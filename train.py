@@ -48,11 +48,11 @@ class Config:
                        "auto: pocket for the pocket model, else small", choices=["auto", "pocket", "small", "paper"])
     output_dir: str = flag("", "where the run's files go; if not given, runs/ and the model and time")
     resume: bool = flag(False, "continue the run in --output_dir from its last checkpoint, with its settings")
-    steps: int = flag(60, "training steps")
+    steps: int = flag(100, "training steps")
     seed: int = flag(0, "seed of everything that is drawn")
     # the method, and its ablations
-    designs_per_step: int = flag(10, "E: environments in play, over all processes")
-    plays_per_arm: int = flag(12, "G: plays of an environment in each arm, on the same seeds")
+    designs_per_step: int = flag(8, "E: environments in play, over all processes")
+    plays_per_arm: int = flag(8, "G: plays of an environment in each arm, on the same seeds")
     regenerate_every: int = flag(1, "K: steps between new environments; the designer learns at the end of each window")
     designer_reward: str = flag("blend", "what the designer is paid (eq. 7): " + ", ".join(regret.KINDS),
                                 choices=list(regret.KINDS))
@@ -64,7 +64,7 @@ class Config:
                      "none", choices=["policy", "program", "none"])
     train_on_hinted: bool = flag(True, "the agent also learns from its hinted plays, with their own baseline")
     train_on_cut: bool = flag(True, "replies that ran into their token budget train as failures; if false they are left out")
-    setting: str = flag("games", "what the designer writes: text games, or tasks done with tools", choices=["games", "tools"])
+    setting: str = flag("games", "what is designed: text games, or tasks for tools", choices=["games", "tools"])
     skills: str = flag("", "comma-separated skills to design for; if not given, all that the model has prompts for")
     skills_active: int = flag(2, "skills drawn for each regeneration; 0: all")
     refused_reward: float = flag(-0.2, "what a refused design earns")
@@ -97,7 +97,7 @@ class Config:
     dtype: str = flag("auto", "of the base weights: float32, bfloat16, or auto (bfloat16 on a GPU)",
                       choices=["auto", "float32", "bfloat16"])
     # watching
-    eval_every: int = flag(20, "steps between evaluations on the held-out suite; 0: never")
+    eval_every: int = flag(25, "steps between evaluations on the held-out suite; 0: never")
     eval_plays: int = flag(12, "plays of each held-out file in an evaluation")
     eval_suite: str = flag(str(HERE / "envs_examples/heldout"), "a suite that is only evaluated (envs_examples/suites.py)")
     sample_every: int = flag(20, "steps between printed pairs of plays; 0: never")

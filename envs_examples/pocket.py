@@ -92,14 +92,14 @@ def program(skill: str, level: int, turns: int, hint: int, theme: str, both=Fals
 
 def _prior(rng):
     level = rng.choices(LEVELS, [0.3 ** j for j in range(len(LEVELS))])[0] if rng.random() < 0.95 else rng.choice(LEVELS)
-    return level, rng.choices([2, 3, 4], [5, 3, 2])[0], rng.randint(0, 2)
+    return level, rng.randint(2, 3), rng.randint(0, 2)
 
 
 def _near(config, rng):
     """`config` with one of its numbers one up or down: mostly a copy, which is what a small model learns first."""
     moved = rng.randrange(3)
     return tuple(max(low, min(high, x + rng.choice([-1, 1]) * (k == moved)))
-                 for k, (x, low, high) in enumerate(zip(config, (2, 2, 0), (LEVELS[-1], 5, 3))))
+                 for k, (x, low, high) in enumerate(zip(config, (2, 2, 0), (LEVELS[-1], 3, 2))))
 
 
 def _mechanics(skill, rng):     # both, patient

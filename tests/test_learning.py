@@ -7,7 +7,7 @@ from conftest import ROOT
 
 @pytest.mark.slow
 def test_the_main_job_learns(tmp_path):
-    """Forty of its sixty steps: the held-out solve rate rises, greedy and sampled, and so does the designer's level."""
+    """Forty of its hundred steps: the held-out solve rate rises, greedy and sampled, and so does the designer's level."""
     done = subprocess.run(
         [sys.executable, "-m", "accelerate.commands.launch", "train.py", "--steps", "40", "--eval_every", "40", "--output_dir",
          tmp_path / "run"], cwd=ROOT, env=os.environ | {"OMP_NUM_THREADS": "2"}, capture_output=True, text=True, timeout=1500)
