@@ -367,6 +367,14 @@ def test_cut_and_flat_samples_are_in_neither_sum_nor_count(tiny):               
     assert catch.steps == 3 and all(math.isfinite(v) for v in metrics.values())
 
 
+def test_designs_without_advantage_stay_where_exploration_holds_them(tiny):
+    """The control arm: no reward, but eqs. 11 and 12. The same design as the agent's play is left out."""
+    for role, coefficient, steps in (("designer", 0.5, 1), ("designer", 0.0, 0), ("agent", 0.5, 0)):
+        catch = Catch(tiny)
+        update(tiny, catch, [make_sample(tiny, "x", "z " * 12, role, advantage=0.0)], settings(explore_coef=coefficient), OneProcess, random)
+        assert catch.steps == steps and (steps == 0 or catch.caught.abs().max() > 0)
+
+
 def test_roles_are_clipped_by_themselves(tiny):
     samples, catch = mixed_samples(tiny), Catch(tiny)
     parts = {}

@@ -96,7 +96,7 @@ def test_paired_regret_by_hand():
 def test_designer_reward_kinds_differ():
     got = {kind: regret.designer_reward(kind, 0.3, 0.9, mean_return=0.9, slow_mean=0.5) for kind in regret.KINDS}
     # regret .3; plateau(.9) = 0 (beyond .6 + .25); blend .4 * min(1, .3/.15); |.9 - .5|
-    assert got == pytest.approx({"regret": 0.3, "solve_rate": 0.0, "blend": 0.4, "learning_potential": 0.4})
+    assert got == pytest.approx({"regret": 0.3, "solve_rate": 0.0, "blend": 0.4, "learning_potential": 0.4, "none": 0.0})
     assert regret.designer_reward("regret", -0.2, 0.5) == 0.0
     with pytest.raises(ValueError, match="unknown designer reward"):
         regret.designer_reward("novelty", 0.0, 0.0)

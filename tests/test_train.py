@@ -9,6 +9,7 @@ from conftest import ROOT
 import designer, train
 from envs_examples import pocket, runs
 
+EXAMPLE = (ROOT / "envs_examples/vault.py").read_text()
 SMALL = ["--recipe", "pocket", "--designs_per_step", "4", "--plays_per_arm", "3", "--eval_every", "0", "--sample_every", "0"]
 
 
@@ -233,6 +234,11 @@ def test_ablation_hinted_plays_train_or_not(launch):
     assert counts[0] == 2 * counts[1] > 0
 
 
+def test_the_control_has_no_reward_but_updates_its_designer(launch):
+    run = launch("--steps", 1, "--designer_reward", "none", "--refused_reward", 0)
+    assert [a for role, a, _ in run.updates[0] if role == "designer"] == [0.0] * 4 and run.metrics[0]["designer/reward"] == 0.0
+
+
 @pytest.mark.parametrize("form", ["folder", "jsonl"])
 def test_ablation_fixed_pool(launch, tmp_path, form):
     codes = [pocket.program("door", level, 2, 0, "harbor") for level in (3, 4, 5)] + ["this is no program"]
@@ -391,12 +397,12 @@ def test_memory_shows_the_frontier_and_the_failures():
     assert {e["code"] for e in good} == {"c0", "c1", "c5"} and {e["code"] for e in bad} == {"c2", "c3", "c4", "c6"}
     text = designer.designer_prompt("s", None, good, bad)
     assert "solved 50% of the time, the hint added +30%" in text and all(w in text for w in ("too easy", "too hard", "syntax: no"))
-    assert designer.EXAMPLE in text and "def step(self, action)" in text        # a worked example is always there
+    assert EXAMPLE in text and "def step(self, action)" in text                 # a worked example is always there
 
 
 def test_the_worked_example_is_admitted_and_solvable(sandbox):
-    verdict = sandbox.check(designer.EXAMPLE)
-    assert verdict.ok and verdict.has_hint
+    verdict = sandbox.check(EXAMPLE)
+    assert verdict.ok and verdict.has_hint and verdict.witness
 
 
 def test_help_names_every_flag():
