@@ -394,9 +394,8 @@ def accumulate(policy, group, cfg, tokens, stats, want_reference):
                 undecided = -(p * ref).sum(-1) > DECIDED
                 flat = F.normalize(torch.where(p > 1e-3, (ref / 4).exp(), 0.0), p=1, dim=-1)
                 loss = loss - cfg.explore_coef * (flat * logp).sum(-1) * undecided     # eq. 11
-                if group[0].role == "designer":
-                    stay = (p * (ref - logp)).sum(-1)
-                    loss = loss + cfg.anchor_coef * stay * ~undecided                  # eq. 12
+                stay = (p * (ref - logp)).sum(-1)
+                loss = loss + cfg.anchor_coef * stay * ~undecided                      # eq. 12
         loss = group[0].weight * loss.sum()
         (loss / tokens).backward()
         return leaf.grad, loss.detach()

@@ -89,7 +89,7 @@ class Config:
     clip_high: float = flag(0.28, "the ratio is clipped above at 1 + this (eq. 10)")
     kl_coef: float = flag(0.0, "weight of the KL to the base model (eq. 10)")
     explore_coef: float = flag(0.03, "keep trying what the base would try, where it is undecided (eq. 11)")
-    anchor_coef: float = flag(1.0, "the designer stays with the base where that is decided (eq. 12)")
+    anchor_coef: float = flag(1.0, "both roles stay with the base where that is decided (eq. 12)")
     minibatches: int = flag(3, "optimizer steps for one batch of samples")
     max_grad_norm: float = flag(0.1, "gradient clipping, for each role by itself")
     microbatch_tokens: int = flag(1536, "padded tokens of one forward and backward pass")

@@ -403,7 +403,7 @@ def test_exploration_and_anchor_by_hand(tiny):
     perturb(tiny)
     agent = make_sample(tiny, "door a", "\\boxed{up}")
     designer = make_sample(tiny, "design door", "class DoorEnv:", role="designer")
-    for s, anchors in ((agent, False), (designer, True)):
+    for s in (agent, designer):
         with torch.no_grad():
             logp = tiny.model(input_ids=torch.tensor([s.ids])).logits[0].log_softmax(-1)
             with tiny.model.disable_adapter():
@@ -416,7 +416,7 @@ def test_exploration_and_anchor_by_hand(tiny):
             flat /= flat.sum()
             if entropy > 0.3:
                 want -= 0.5 * (flat * logp[t]).sum().item()
-            elif anchors:
+            else:
                 want += 2.0 * (p * (ref[t] - logp[t])).sum().item()
         from collections import Counter
         got = accumulate(tiny, [s], settings(explore_coef=0.5, anchor_coef=2.0), 1.0, Counter(), True)
