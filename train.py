@@ -9,7 +9,7 @@ A step of SPADE (Self-Play in Adaptive Synthetic Executable Environments, arXiv 
     regret    mean return with the hint minus mean return without                                  eqs. 5-7
     update    one policy gradient on both roles, on one set of LoRA weights                        eqs. 8-12
 
-    accelerate launch train.py                the pocket model: no download, seven minutes on two cores
+    accelerate launch train.py                the pocket model: no download, five minutes on two cores
 
 Each process designs and plays its own share of the E environments; rewards, metrics and memory are gathered, gradients
 summed. What is drawn is a function of (seed, step, process), so that a resumed run draws what the killed one would have.

@@ -128,8 +128,8 @@ def last(run, metric):
 
 
 def table(runs):
-    """Held-out solve rate before and after by group, mean ± standard error, and the difference to the first group with a
-    pool (or else to the first group) over the seeds of both."""
+    """Held-out solve rate before training, and after it by group: mean ± standard error, and the difference to the first
+    group with a pool (or else to the first group) over the seeds of both."""
     groups = collections.defaultdict(dict)
     for run in runs:
         groups[run["group"]][run["config"]["seed"]] = run
@@ -179,15 +179,15 @@ def figure(runs, path):
             axis.plot([s + 1 for s in steps], [m for m, _ in points], label=name, **style)
             axis.fill_between([s + 1 for s in steps], [m - e for m, e in points], [m + e for m, e in points],
                               color=style["color"], alpha=0.15, linewidth=0)
-        path_ = []                              # the designer's mean level up to an evaluation, the mastered level at it
+        trail = []                              # the designer's mean level up to an evaluation, the mastered level at it
         marks = [row["step"] for row in members[0]["rows"] if row["mastered"] is not None]
         for begin, end in zip(marks, marks[1:]):
             window = [row["designer/level"] for r in members for row in r["rows"] if begin < row["step"] <= end]
             window = [level for level in window if level is not None]
             at = [row["mastered"] for r in members for row in r["rows"] if row["step"] == end and row["mastered"]]
-            path_ += [(statistics.fmean(at), statistics.fmean(window))] if window and at else []
-        if path_ and not members[0]["config"]["pool"]:
-            axes[2].plot(*zip(*path_), marker="o", markersize=4, **style)
+            trail += [(statistics.fmean(at), statistics.fmean(window))] if window and at else []
+        if trail and not members[0]["config"]["pool"]:
+            axes[2].plot(*zip(*trail), marker="o", markersize=4, **style)
     for axis, title in zip(axes, ("held-out solve rate, sampled", "held-out solve rate, greedy",
                                   "designer's level against the level mastered")):
         axis.set(title=title, xlabel="step")

@@ -205,9 +205,9 @@ def tell(results):
 
 
 def report(results, options):
-    """Print a suite's table, and write it into the run, or else here."""
+    """Print a suite's table, and write it into the run; for any other model into the current directory."""
     told, name = tell(results), re.sub(r"\W+", "-", options.eval).strip("-")
-    path = Path(options.model if Path(options.model).is_dir() else ".") / f"eval-{name}.json"
+    path = Path(options.model if Path(options.model, "adapter").is_dir() else ".") / f"eval-{name}.json"
     facts = {key: getattr(options, key) for key in ("model", "eval", "plays", "temperature")}
     path.write_text(json.dumps(facts | dict(tasks=told), indent=1))
     print(table(told), f"\n{path} holds it")

@@ -98,7 +98,7 @@ def test_on_the_command_line(pocket_dir, tmp_path):
                           cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert [line.split()[0] for line in done.stdout.splitlines()[1:4]] == ["door_3", "lift_3", "all"]
-    written = json.loads(next(pocket_dir.glob("eval-*.json")).read_text())
+    written = json.loads(next(tmp_path.glob("eval-*.json")).read_text())
     assert written["plays"] == 3 and set(written["tasks"]) == {"door_3", "lift_3", "all"} and written["tasks"]["all"]["plays"] == 6
     done = subprocess.run([sys.executable, ROOT / "agent.py", "--eval", "nowhere", "--model", pocket_dir], capture_output=True, text=True)
     assert done.returncode == 2 and "holds no environment files" in done.stderr and "Traceback" not in done.stderr
