@@ -11,7 +11,7 @@ budget ends the episode with return 0. `self_test` asks, before training, whethe
     python agent.py --play FILE [--model M] [--seed N] [--hint]     one episode of an environment file, printed
     python agent.py --eval SUITE --model M                          solve rates on a suite of envs_examples/suites.py
 """
-import argparse, collections, dataclasses, json, random, re, statistics
+import argparse, collections, dataclasses, functools, json, random, re, statistics
 from pathlib import Path
 
 import torch
@@ -138,6 +138,18 @@ class Trajectory:
     def value(self):
         return None if self.error else regret.episode_return(self.rewards, self.terminated)
 
+@functools.lru_cache(maxsize=1000)
+def read_tools(text):
+    """(schemas for the chat template, in JSON, or None; {name: parameters}). `text` is from the child. Raises EnvError."""
+    try:
+        schemas = json.loads(text or "[]")
+        parameters = {tool["function"]["name"]: tool["function"]["parameters"] for tool in schemas}
+        for p in parameters.values():
+            [*map(dict, dict(p.get("properties", {})).values())], "".join(p.get("required", []))        # or it raises
+        return clean(json.dumps(schemas, ensure_ascii=False)) if schemas else None, parameters
+    except (ValueError, TypeError, KeyError, RecursionError, AttributeError):
+        raise EnvError("the list of tools is malformed") from None
+
 def episode(policy, sandbox, code, seed, hint, temperature, turn_tokens):
     """Play one episode; a generator for Engine.run whose return value is a Trajectory."""
     chat, env = policy.chat, sandbox.make(code)
@@ -153,16 +165,8 @@ def episode(policy, sandbox, code, seed, hint, temperature, turn_tokens):
                 raise told
             hint = told if hint is PROGRAM_HINT else None
         play.hint = hint
-        tools = env.facts["tools"]                      # JSON text, from the child: never trusted to be well-formed
-        try:
-            schemas = json.loads(tools or "[]")
-            parameters = {tool["function"]["name"]: tool["function"]["parameters"] for tool in schemas}
-            for p in parameters.values():
-                [*map(dict, dict(p.get("properties", {})).values())], "".join(p.get("required", []))        # or it raises
-            tools = clean(json.dumps(schemas, ensure_ascii=False)) if schemas else None
-        except (ValueError, TypeError, KeyError, RecursionError, AttributeError):
-            raise EnvError("the list of tools is malformed") from None
-        ids = chat.first(first_message(observation, hint, policy.is_pocket, tools), tools)
+        tools, _ = read_tools(env.facts["tools"])
+        ids = chat.first(first_message(observation, hint, policy.pocket, tools), tools)
         for _ in range(env.facts["max_turns"]):
             tokens = yield from play.sample.say(ids, turn_tokens, chat.ends)
             reply = chat.decode(tokens)
@@ -171,7 +175,7 @@ def episode(policy, sandbox, code, seed, hint, temperature, turn_tokens):
                 break
             role = "user"
             try:
-                calls = parse_tool_calls(reply, parameters) if tools else []
+                calls = parse_tool_calls(reply, read_tools(env.facts["tools"])[1]) if tools else []     # may be more now
             except BadToolCall as error:                # not executed; the agent reads why, and the turn is spent
                 observation, role = f"Error: {error}", "tool"
             else:
@@ -257,7 +261,7 @@ def solve_rates(results):
 
 def command_line(parser):
     """The options that agent.py and designer.py share, and the policy: -> (options, policy)."""
-    parser.add_argument("--model", default="pocket", help="pocket, a run, a directory or a hub name (default: pocket)")
+    parser.add_argument("--model", default="pocket", help="pocket, pocket-tools, a run, a directory or a hub name")
     parser.add_argument("--seed", type=int, default=random.randrange(HELD_OUT_SEED), help="of what is drawn")
     parser.add_argument("--allow_weak_sandbox", action="store_true", help="run although the kernel offers no seccomp filter")
     options = parser.parse_args()
@@ -275,9 +279,9 @@ def main():
     parser.add_argument("--hint", action="store_true", help="show the agent the program's own hint")
     parser.add_argument("--plays", type=int, default=16, help="plays of each file or question in an evaluation")
     parser.add_argument("--temperature", type=float, default=1.0, help="of the agent; 0: greedy")
-    parser.add_argument("--turn_tokens", type=int, default=512, help="token budget of one reply (the pocket model's is 8)")
+    parser.add_argument("--turn_tokens", type=int, default=512, help="token budget of one reply (pocket models: 10)")
     options, policy = command_line(parser)
-    tokens = 8 if policy.is_pocket else options.turn_tokens
+    tokens = 10 if policy.pocket else options.turn_tokens
     with Sandbox(allow_weak=options.allow_weak_sandbox) as sandbox:
         if options.eval:                                # on any number of processes
             try:

@@ -3,15 +3,15 @@
 The package bfcl-eval (pip install bfcl-eval) ships data, simulators and checker. They run in this process: the simulators
 are the package's code, and a call reaches them only after its name and arguments were checked against the schemas. A user's
 turn ends with the first reply without a call, as in the leaderboard; the last one ends the play, and its return is 1 if the
-checker finds states and responses valid after every turn. In multi_turn_miss_func tools appear half-way, which our
-conversations, whose tools are in their first message, do not know: it is refused.
+checker finds states and responses valid after every turn. Tools that appear half-way (multi_turn_miss_func) are told in the
+user's message, as the leaderboard tells models that are prompted; before that a call to one has a wrong name.
 """
 import functools
 import itertools
 import json
 import re
 
-SUITES = ("multi_turn_base", "multi_turn_miss_param", "multi_turn_long_context")
+SUITES = ("multi_turn_base", "multi_turn_miss_func", "multi_turn_miss_param", "multi_turn_long_context")
 TYPES = {"dict": "object", "float": "number", "tuple": "array", "any": "string"}
 _numbers = itertools.count()
 
@@ -29,9 +29,14 @@ class Dialogue:
     def __init__(self, entry, truth):
         from bfcl_eval.constants.default_prompts import MAXIMUM_STEP_LIMIT
         self.entry, self.truth, self.most = entry, truth, MAXIMUM_STEP_LIMIT
-        tools = [{"type": "function", "function": {k: schema(f[k]) for k in ("name", "description", "parameters")}}
-                 for f in entry["function"]]
-        self.facts = dict(max_turns=(self.most + 1) * len(truth), tools=json.dumps(tools), hint=False)
+        self.facts = dict(max_turns=(self.most + 1) * len(truth), tools="[]", hint=False)
+        self._offer(entry["function"])
+
+    def _offer(self, functions):
+        new = [{"type": "function", "function": {k: schema(f[k]) for k in ("name", "description", "parameters")}}
+               for f in functions]
+        self.facts["tools"] = json.dumps(json.loads(self.facts["tools"]) + new)
+        return json.dumps(new)
 
     def again(self):
         return Dialogue(self.entry, self.truth)
@@ -41,6 +46,9 @@ class Dialogue:
         return self._user(), {}
 
     def _user(self):
+        from bfcl_eval.constants.default_prompts import DEFAULT_USER_PROMPT_FOR_ADDITIONAL_FUNCTION_PROMPTING as more
+        if late := self.entry.get("missed_function", {}).get(str(len(self.turns) - 1)):
+            return more.format(functions=self._offer(late))
         return "\n".join(message["content"] for message in self.entry["question"][len(self.turns) - 1])
 
     def step(self, action):
