@@ -170,7 +170,7 @@ def design(policy, memory, documents, skills, temperature, max_tokens, rng, slot
         index = rng.randrange(len(documents)) if documents else None
         document = documents[index] if documents else None
         good, bad = memory.examples(skill, rng)
-        if policy.is_pocket:
+        if policy.pocket:
             prompt = pocket.designer_prompt(skill, document, good, [e for e in bad if e["solve_rate"] is not None])
         else:
             prompt = designer_prompt(skill, document, good, bad)
@@ -197,10 +197,10 @@ def write_hints(policy, designs, temperature, max_tokens, rng, slots=64):
 def main():
     options, policy = command_line(argparse.ArgumentParser(description="Write one environment and judge it."))
     rng = random.Random(options.seed)
-    skill = rng.choice(pocket.SKILLS if policy.is_pocket else SKILLS["games"])
+    skill = rng.choice(pocket.SKILLS[policy.pocket] if policy.pocket else SKILLS["games"])
     documents, _ = load_corpus(pocket.CORPUS)
-    made = design(policy, Memory(1), documents, [skill], 1.0 if policy.is_pocket else 0.6,
-                  200 if policy.is_pocket else 1500, rng)[0]
+    made = design(policy, Memory(1), documents, [skill], 1.0 if policy.pocket else 0.6,
+                  250 if policy.pocket else 1500, rng)[0]
     print(made.prompt, made.reply, sep="\n---\n", end="\n---\n")
     if made.code:
         with Sandbox(allow_weak=options.allow_weak_sandbox) as sandbox:

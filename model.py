@@ -40,7 +40,7 @@ class Policy:
     """The model in its two guises: with its adapter it is the policy, without (`disable_adapter`) the reference."""
     model: torch.nn.Module                              # a PeftModel
     chat: "Chat"
-    is_pocket: bool
+    pocket: str                                         # "games" or "tools" for a pocket model, else None
     max_context: int                                    # positions of the longest episode
 
     def __post_init__(self):
@@ -53,8 +53,8 @@ class Policy:
 
 def load_policy(name, *, lora_rank=64, lora_alpha=128, train_embeddings=False, dtype="auto", device="cpu",
                 max_context=4096, gradient_checkpointing=False, thinking=True, seed=0) -> Policy:
-    """`name`: "pocket", a hub name, a chat model's directory, or a run's adapter/. Raises ValueError for an unusable one."""
-    path = str(pocket.cached()) if name == "pocket" else name
+    """`name`: one of pocket.NAMES, a hub name, a chat model's directory, or a run's adapter/. Raises ValueError."""
+    path = str(pocket.cached(name)) if name in pocket.NAMES else name
     dtype = {"auto": "bfloat16" if torch.device(device).type == "cuda" else "float32"}.get(dtype, dtype)
     is_adapter = (Path(path) / "adapter_config.json").exists()     # merged first: the reference is where training starts
     load = AutoPeftModelForCausalLM if is_adapter else AutoModelForCausalLM
@@ -76,7 +76,7 @@ def load_policy(name, *, lora_rank=64, lora_alpha=128, train_embeddings=False, d
     if gradient_checkpointing:
         base.activation_checkpointing_enable({"use_reentrant": False})
     model.train()
-    return Policy(model, Chat(tokenizer, base, thinking), getattr(base.config, "is_pocket", False),
+    return Policy(model, Chat(tokenizer, base, thinking), getattr(base.config, "pocket", None),
                   min(max_context, base.config.max_position_embeddings))
 
 # ---- chat tokens

@@ -31,7 +31,7 @@ import regret
 from agent import PROGRAM_HINT, UNSEEN_HINT, evaluate, play, self_test, solve_rates, swap_hints
 from designer import SKILLS, Design, Memory, design, load_corpus, load_pool, write_hints
 from envs_examples import pocket, runs, suites
-from envs_examples.recipes import RECIPES
+from envs_examples.recipes import RECIPES, TOOLS
 from model import load_policy, update
 from sandbox import Limits, Sandbox
 
@@ -43,7 +43,7 @@ def flag(default, help, **more):
 @dataclass
 class Config:
     """Defaults are those of the pocket model; --recipe replaces them, and a flag that is given always wins."""
-    model: str = flag("pocket", "pocket (built here, no download), a hub name, or a directory of a chat model")
+    model: str = flag("pocket", "pocket, pocket-tools (made here), a hub name, or the directory of a chat model")
     recipe: str = flag("auto", "a set of defaults: pocket, small (one GPU or a patient CPU), paper (the release's); "
                        "auto: pocket for the pocket model, else small", choices=["auto", "pocket", "small", "paper"])
     output_dir: str = flag("", "where the run's files go; if not given, runs/ and the model and time")
@@ -125,9 +125,8 @@ def parse_config(argv=None) -> Config:
         parser.error("--resume needs --output_dir to name the directory of a run (it holds a config.json)")
     stored = json.loads(stored.read_text()) if known.resume else {}
     given = known.recipe if known.recipe != "auto" else stored.get("recipe")
-    recipe = given or ("pocket" if known.model == "pocket" else "small")
-    suite = {"eval_suite": "tools"} if known.setting == "tools" else {}
-    parser.set_defaults(**RECIPES[recipe] | suite | stored)
+    recipe = given or ("pocket" if known.model in pocket.NAMES else "small")
+    parser.set_defaults(**RECIPES[recipe] | (TOOLS[recipe] if known.setting == "tools" else {}) | stored)
     cfg, rest = parser.parse_args_into_dataclasses(argv, return_remaining_strings=True)
     for word in rest:
         near = difflib.get_close_matches(word.split("=")[0], parser._option_string_actions, 1)
@@ -392,11 +391,11 @@ def prepare(cfg, accelerator, out, stack):
                              train_embeddings=cfg.train_embeddings, device=accelerator.device,
                              max_context=cfg.max_context, gradient_checkpointing=cfg.gradient_checkpointing,
                              thinking=cfg.thinking, seed=cfg.seed)
-    if policy.is_pocket and (cfg.recipe, cfg.setting) != ("pocket", "games"):
-        raise ValueError(f"{cfg.model} is a pocket model: add --recipe pocket; it has no --setting tools")
-    if policy.is_pocket:
+    if policy.pocket and (cfg.recipe, cfg.setting) != ("pocket", policy.pocket):
+        raise ValueError(f"{cfg.model} is a pocket model: add --recipe pocket --setting {policy.pocket}")
+    if policy.pocket:
         torch.set_num_threads(1)                            # so small a model is no faster on more
-    every = pocket.SKILLS if policy.is_pocket else SKILLS[cfg.setting]
+    every = (pocket.SKILLS if policy.pocket else SKILLS)[cfg.setting]
     skills = [s.strip() for s in cfg.skills.split(",")] if cfg.skills else list(every)
     if unknown := set(skills) - set(every):
         raise ValueError(f"unknown skill {sorted(unknown)[0]!r}; choose from: {', '.join(every)}")

@@ -20,6 +20,7 @@ Forty percent of the demonstrations carry a hint, and at unseen levels the hint 
 to follow hints without being told a single fact about the upper levels.
 """
 import hashlib
+import importlib
 import json
 import os
 import random
@@ -29,7 +30,8 @@ import tempfile
 from pathlib import Path
 
 CORPUS = Path(__file__).with_name("corpus.jsonl")
-SKILLS = ("lift", "door", "dial")
+SKILLS = {"games": ("lift", "door", "dial"), "tools": ("desk", "store")}      # the latter: pocket_tools.py
+NAMES = ("pocket", "pocket-tools")
 WORDS = ("up", "right", "down", "left")
 LEVELS = tuple(range(3, 13))
 TAUGHT, KNOWN = 3, tuple("abc123")           # the highest level that the teacher demonstrates, and its locks
@@ -106,10 +108,10 @@ def _mechanics(skill, rng):     # both, patient
     return () if skill == "lift" else (rng.random() < 0.3, rng.random() < 0.3)
 
 
-def designer_demonstration(documents, rng):
+def write_program(skills, program, mechanics, documents, rng):
     """One (prompt, program) pair. Good examples in the prompt have any level; the program's turns and hint are near those
     of the last of them, and in three of ten its level is."""
-    skill, document = rng.choice(SKILLS), rng.choice(documents)
+    skill, document = rng.choice(skills), rng.choice(documents)
     good = [(rng.choice(LEVELS), *_prior(rng)[1:]) for _ in range(rng.randint(1, 2) if rng.random() < 0.7 else 0)]
     config = _prior(rng)
     if good:
@@ -118,7 +120,11 @@ def designer_demonstration(documents, rng):
     good, bad = ([dict(code=program(skill, *c, "x"), solve_rate=rng.choice([0.0, 1.0])) for c in configs]
                  for configs in (good, [_prior(rng) for _ in range(rng.randint(0, 2))]))
     prompt = designer_prompt(skill, document if rng.random() < 0.9 else None, good, bad)
-    return [(prompt, program(skill, *config, f"{document['title']} {skill}", *_mechanics(skill, rng)))]
+    return [(prompt, program(skill, *config, f"{document['title']} {skill}", *mechanics(skill)))]
+
+
+def designer_demonstration(documents, rng):
+    return write_program(SKILLS["games"], program, lambda skill: _mechanics(skill, rng), documents, rng)
 
 
 _classes = {}
@@ -126,7 +132,7 @@ _classes = {}
 
 def agent_demonstration(documents, rng, accuracy=0.98):
     """One episode as (prompt, reply) turns: right with `accuracy` where the teacher knows, uniformly random elsewhere."""
-    skill, theme = rng.choice(SKILLS), rng.choice(documents)["title"]
+    skill, theme = rng.choice(SKILLS["games"]), rng.choice(documents)["title"]
     hinted = rng.random() < 0.4
     unseen = rng.random() < (0.5 if hinted else 0.2)
     level = rng.randint(TAUGHT + 1, LEVELS[-1]) if unseen else rng.randint(TAUGHT - 1, TAUGHT)
@@ -163,18 +169,22 @@ def agent_demonstration(documents, rng, accuracy=0.98):
 # ---------------------------------------------------------------------------------------------- tokenizer and weights
 
 USER, ASSISTANT, END, PAD = "<|im_start|>user\n", "<|im_start|>assistant\n", "<|im_end|>", "<|pad|>"
-TEMPLATE = ("{% for m in messages %}<|im_start|>{{ m['role'] }}\n{{ m['content'] }}<|im_end|>{% endfor %}"
+TEMPLATE = ("{% if tools %}<|im_start|>system\ntools:{% for t in tools %} {{ t.function.name }}"
+            "({{ t.function.parameters.properties | join(', ') }}){% endfor %}<|im_end|>{% endif %}"
+            "{% for m in messages %}<|im_start|>{{ m['role'] }}\n{{ m['content'] }}<|im_end|>{% endfor %}"
             "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}")
 
 
-def _tokenizer(texts, vocab_size=896):
+ALONE = r"\d|\n *|\b(up|right|down|left)\b|(?<=[ ])[a-l](?=[ .\n]|$)"
+
+
+def _tokenizer(texts, alone=ALONE, vocab_size=896):
     """Byte-level BPE whose merges run across the words of a line, so that a program is about 75 tokens.
 
     Digits, direction words and single letters stay tokens of their own: the facts to be learned are about them."""
     from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
     from transformers import PreTrainedTokenizerFast
     raw = Tokenizer(models.BPE())
-    alone = r"\d|\n *|\b(up|right|down|left)\b|(?<=[ ])[a-l](?=[ .\n]|$)"
     raw.pre_tokenizer = pre_tokenizers.Sequence([
         pre_tokenizers.Split(Regex(alone), "isolated"),
         pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)])
@@ -188,30 +198,31 @@ def _tokenizer(texts, vocab_size=896):
                                    additional_special_tokens=["<|im_start|>"], clean_up_tokenization_spaces=False)
 
 
-def _new_model(vocab_size):
+def _new_model(vocab_size, setting="games"):
     from transformers import Qwen3Config, Qwen3ForCausalLM
     return Qwen3ForCausalLM(Qwen3Config(
         vocab_size=vocab_size, hidden_size=128, num_hidden_layers=4, num_attention_heads=4, num_key_value_heads=4,
         head_dim=32, intermediate_size=384, max_position_embeddings=1024, tie_word_embeddings=True,
-        pad_token_id=0, bos_token_id=None, eos_token_id=2, is_pocket=True))
+        pad_token_id=0, bos_token_id=None, eos_token_id=2, pocket=setting))
 
 
-def build(directory: Path, steps=681, programs=8, episodes=32, seed=0) -> None:
+def build(directory: Path, setting="games", steps=681, programs=8, episodes=32, seed=0) -> None:
     """Train the tokenizer and the warm-started model and save both in `directory` (about two minutes on two cores)."""
     import torch
     from tqdm import tqdm
     rng = random.Random(seed)
     torch.manual_seed(seed)
     documents = [json.loads(line) for line in CORPUS.open()]
-    roles = [[designer_demonstration(documents, rng) for _ in range(3000)],
-             [agent_demonstration(documents, rng) for _ in range(22000)]]
+    world = sys.modules[__name__] if setting == "games" else importlib.import_module("envs_examples.pocket_tools")
+    roles = [[world.designer_demonstration(documents, rng) for _ in range(3000)],
+             [world.agent_demonstration(documents, rng) for _ in range(22000)]]
     sample = roles[0][:600] + roles[1][:3000]
-    tokenizer = _tokenizer([t.replace("\\boxed{", "") for turns in sample for pair in turns for t in pair])
+    tokenizer = _tokenizer([t.replace("\\boxed{", "") for turns in sample for pair in turns for t in pair], world.ALONE)
 
     def encode(turns):      # -> token ids [T] and the weight of each in the loss: 0 in prompts, and more on the few
         ids, weights = [], []                       # tokens of a program that are a choice
         for prompt, reply in turns:
-            new = tokenizer.encode(USER + prompt + END + ASSISTANT)
+            new = tokenizer.encode((prompt if prompt.startswith("<|") else USER + prompt) + END + ASSISTANT)
             out = tokenizer.encode(reply + END)
             ids, weights = ids + new + out, weights + [0.0] * len(new) + [1.0] * len(out)
             if config := CONFIG.search(reply):
@@ -220,7 +231,7 @@ def build(directory: Path, steps=681, programs=8, episodes=32, seed=0) -> None:
                 weights[begin:end] = [6.0] * (end - begin)
         return ids, weights
     roles = [[encode(turns) for turns in role] for role in roles]
-    model = _new_model(len(tokenizer))
+    model = _new_model(len(tokenizer), setting)
     matrices = [p for n, p in model.named_parameters() if p.ndim == 2 and "embed" not in n]
     others = [p for n, p in model.named_parameters() if p.ndim != 2 or "embed" in n]
     optimizers = [torch.optim.Muon(matrices, lr=0.02, weight_decay=0.05, momentum=0.95),
@@ -250,20 +261,22 @@ def build(directory: Path, steps=681, programs=8, episodes=32, seed=0) -> None:
     tokenizer.save_pretrained(directory)
 
 
-def cached() -> Path:
-    """The pocket model's directory; built on first use, in a cache keyed by everything that determines the weights."""
+def cached(name="pocket") -> Path:
+    """A pocket model's directory; built on first use, in a cache keyed by everything that determines the weights."""
     import tokenizers
     import torch
     import transformers
     key = hashlib.sha256(Path(__file__).read_bytes() + CORPUS.read_bytes())
+    if name == "pocket-tools":
+        key.update(Path(__file__).with_name("pocket_tools.py").read_bytes())
     key.update(f"{torch.__version__} {transformers.__version__} {tokenizers.__version__}".encode())
     root = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "nanospade"
-    directory = root / f"pocket-{key.hexdigest()[:12]}"
+    directory = root / f"{name}-{key.hexdigest()[:12]}"
     if not directory.exists():
         root.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=root) as aside:    # written aside and renamed: never half a model
             torch.set_num_threads(os.cpu_count() or 1)          # whatever the launcher chose: this is worth all cores
-            build(Path(aside) / "model")
+            build(Path(aside) / "model", "tools" if name == "pocket-tools" else "games")
             try:
                 (Path(aside) / "model").rename(directory)
             except OSError:                                     # another process was faster: its copy is as good

@@ -1,4 +1,5 @@
-"""Defaults of train.py's flags for three situations; what is not named here stays as train.Config has it."""
+"""Defaults of train.py's flags for three situations, and what --setting tools changes in each; what is not named here stays
+as train.Config has it."""
 from pathlib import Path
 
 GAMES = str(Path(__file__).parent / "games")
@@ -13,3 +14,6 @@ RECIPES = {
                   turn_tokens=256, max_turns=8, thinking=False, eval_every=20),
     "paper": dict(_REAL, steps=400, designs_per_step=24, plays_per_arm=16, regenerate_every=4, designer_tokens=16_384,
                   turn_tokens=8192, max_context=32_768, slots=16, eval_every=20, gradient_checkpointing=True)}
+TOOLS = {"pocket": dict(model="pocket-tools", eval_suite="heldout_tools", turn_tokens=10, designer_tokens=240,
+                        max_context=480),
+         "small": dict(eval_suite="tools"), "paper": dict(eval_suite="tools")}

@@ -1,6 +1,6 @@
 """Held-out suites, and how their results are told: what `python agent.py --eval SUITE` plays.
 
-    heldout, games, or a folder     environment files, each in its sealed process, as in training
+    heldout, games, tools, a folder environment files, each in its sealed process, as in training
     reasoning-gym:TASK,CATEGORY     tasks of the package reasoning-gym (pip install reasoning-gym), by name or category;
                                     with -hard behind a name, in the hard setting of that package's paper
     bfcl:multi_turn_base            and its siblings of the package bfcl-eval (envs_examples/bfcl.py)
@@ -79,7 +79,7 @@ def load_suite(sandbox, name):
         return bfcl.load(rest)
     if kind == "qa":
         return questions(Path(rest))
-    folder = HERE / name if name in ("heldout", "games", "tools") else Path(name)
+    folder = HERE / name if name in ("heldout", "heldout_tools", "games", "tools") else Path(name)
     files = sorted(folder.rglob("*.py"))
     if not files:
         raise ValueError(f"the suite {name} holds no environment files (*.py)")

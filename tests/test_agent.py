@@ -56,7 +56,7 @@ def test_winning_ends_the_episode(tiny, sandbox):
 
 @pytest.mark.parametrize("is_pocket, added", [(True, "\nhint: {}"), (False, "\n\nHint: {}")])
 def test_the_arms_differ_by_the_hint_alone(tiny, sandbox, is_pocket, added):    # rl-21
-    tiny.is_pocket, tiny.max_context = is_pocket, 2048
+    tiny.pocket, tiny.max_context = is_pocket, 2048
     plain, hinted = (run(tiny, sandbox, ["x"] * 4, hint=h) for h in (None, PROGRAM_HINT))
     texts = [tiny.chat.tokenizer.decode(p.sample.ids[:p.sample.mask.index(1)]) for p in (plain, hinted)]
     assert "Guess the two-digit number, seed 5." in texts[0]        # what reset said, verbatim

@@ -1,11 +1,13 @@
-"""Tool tasks: the base class inside the child, calls as models write them, programs in the published style, our own four."""
-import json, re
+"""Tool tasks: the base class inside the child, calls as models write them, programs in the published style, our own four, and
+the pocket model's."""
+import json, os, random, re, subprocess, sys
 
 import pytest
 from conftest import ROOT, drive
 
 import designer
-from agent import BadToolCall, episode, parse_tool_calls
+from agent import PROGRAM_HINT, BadToolCall, episode, parse_tool_calls
+from envs_examples import pocket, pocket_tools
 
 PUBLISHED = sorted((ROOT / "tests/published").glob("*.py"))
 OURS = sorted((ROOT / "envs_examples/tools").glob("*.py"))
@@ -129,3 +131,66 @@ def test_results_come_back_as_tool_messages(tiny, sandbox):
     text = tokenizer.decode(done.sample.ids)
     assert json.loads(text[text.index('[{"type"'):text.index("}]") + 2])[0]["function"]["name"] == "add"
     assert "<|im_start|>tool\nError calling add" in text and "Error: 'arguments' of add must be a JSON object" in text
+
+
+def call(name, **arguments):
+    return f"<tool_call>{json.dumps(dict(name=name, arguments=arguments))}</tool_call>"
+
+
+def test_a_pocket_tool_task_reads_as_its_warm_start_showed_it(tiny, sandbox):
+    """A desk's jobs, drawn here as the program draws them, and the whole conversation, written by hand."""
+    rng = random.Random(5)
+    (one, what), (two, which) = [(rng.choice("abc"), rng.choice(["cup", "lamp", "rope", "coin"])) for _ in range(2)]
+    table = {"a": "fix", "b": "find", "c": "fix"}           # letter k has tool k * 7 // 3 % 4 of fix, send, find, drop
+    tiny.pocket, tiny.max_context = "tools", 4000
+    calls = [call(table[one], item=what), call(table[two], item=which)]
+    code = pocket_tools.program("desk", 3, 2, 1, "harbor desk")
+    done = drive(episode(tiny, sandbox, code, 5, PROGRAM_HINT, 1.0, 900), sandbox, [*calls, "<answer>done</answer>"], tiny)
+    opening = "<|im_start|>system\ntools: fix(item) send(item) find(item) drop(item)<|im_end|><|im_start|>user\n"
+    assert done.value == 1.0 and tiny.chat.tokenizer.decode(done.sample.ids) == (
+        f"{opening}harbor desk. job {one} {what}\nhint: {table[one]}<|im_end|><|im_start|>assistant\n{calls[0]}<|im_end|>"
+        f"<|im_start|>tool\nok\n\n[STEP 1 COMPLETE - NEW INSTRUCTION] job {two} {which}<|im_end|><|im_start|>assistant\n"
+        f"{calls[1]}<|im_end|><|im_start|>tool\nok\n\n[ALL STEPS COMPLETE] Submit <answer>done</answer>.<|im_end|>"
+        "<|im_start|>assistant\n<answer>done</answer><|im_end|>")
+    shown = [pocket_tools.agent_demonstration([dict(title="harbor")], rng) for _ in range(40)]
+    desks = [turns for turns in shown if "harbor desk" in turns[0][0]]
+    assert desks and all(turns[0][0].startswith(opening + "harbor desk. job ") for turns in desks)
+    assert all(message.startswith("<|im_start|>tool\n") for turns in shown for message, _ in turns[1:])
+
+
+@pytest.mark.parametrize("patient, value", [(False, 0.0), (True, 1.0)])
+def test_an_error_costs_a_turn_that_may_be_missing(tiny, sandbox, patient, value):
+    box = random.Random(3).choices(range(1, 13), k=2)       # box k is on shelf k mod 4
+    item = random.Random(3)
+    item.choices(range(1, 13), k=2)
+    right = [["north", "east", "south", "west"][k % 4] for k in box]
+    wrong = next(shelf for shelf in ("north", "east") if shelf != right[0])
+    replies = [call("look", shelf=shelf) for shelf in (wrong, *right)] + [
+        f"<answer>{item.choice(['cup', 'lamp', 'rope', 'coin'])}</answer>"]
+    tiny.pocket, tiny.max_context = "tools", 4000
+    code = pocket_tools.program("store", 12, 2, 0, "harbor store", patient)
+    done = drive(episode(tiny, sandbox, code, 3, None, 1.0, 900), sandbox, replies, tiny)
+    assert done.messages[2] == "no" and done.messages[4] == f"box {box[1]}" and done.value == value
+
+
+def test_the_held_out_tool_tasks(sandbox):
+    files = sorted((ROOT / "envs_examples/heldout_tools").glob("*.py"))
+    assert {f.stem for f in files} == {f"{skill}_{level}" for skill in pocket.SKILLS["tools"] for level in range(3, 13)}
+    for file in files:
+        verdict = sandbox.check(file.read_text())
+        assert verdict.ok and f"_{verdict.level}" in file.stem, (file, verdict)
+
+
+@pytest.mark.slow
+def test_the_pocket_model_learns_its_tool_world(tmp_path):
+    """Thirty steps of the tool setting's main job: held-out tasks are solved more often, greedy and sampled."""
+    done = subprocess.run(
+        [sys.executable, "-m", "accelerate.commands.launch", "train.py", "--setting", "tools", "--steps", "30", "--eval_every",
+         "30", "--output_dir", tmp_path / "run"], cwd=ROOT, env=os.environ | {"OMP_NUM_THREADS": "2"}, capture_output=True,
+        text=True, timeout=1500)
+    assert done.returncode == 0, done.stderr[-2000:]
+    before = json.loads((tmp_path / "run/before.json").read_text())
+    after = json.loads((tmp_path / "run/metrics.jsonl").read_text().splitlines()[-1])
+    for name in ("eval/solve_rate", "eval/solve_rate_greedy"):
+        assert after[name] > before[name] + 0.08, name
+    assert "<tool_call>" in done.stdout

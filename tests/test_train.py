@@ -361,6 +361,8 @@ def test_mistakes_get_one_clear_sentence(words, message):
 def test_a_pocket_model_by_its_directory_needs_its_recipe(pocket_dir):
     done = command("--model", pocket_dir)
     assert done.returncode != 0 and "add --recipe pocket" in done.stderr and "Traceback" not in done.stderr
+    done = command("--model", pocket_dir, "--recipe", "pocket", "--setting", "tools")
+    assert done.returncode != 0 and "--setting games" in done.stderr and "Traceback" not in done.stderr
 
 
 def test_more_mistakes(launch, tmp_path):
