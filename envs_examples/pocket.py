@@ -276,7 +276,7 @@ def cached(name="pocket") -> Path:
         root.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=root) as aside:    # written aside and renamed: never half a model
             torch.set_num_threads(os.cpu_count() or 1)          # whatever the launcher chose: this is worth all cores
-            build(Path(aside) / "model", "tools" if name == "pocket-tools" else "games")
+            build(Path(aside) / "model", **(dict(setting="tools", programs=6) if name == "pocket-tools" else {}))
             try:
                 (Path(aside) / "model").rename(directory)
             except OSError:                                     # another process was faster: its copy is as good

@@ -113,7 +113,7 @@ def load(paths):
         runs.append(dict(path=path, config=config, rows=rows, flags=flags))
     usual = {key: counter.most_common(1)[0][0] for key, counter in values.items()}
     for run in runs:
-        run["group"] = " ".join(f"--{k} {v}" for k, v in run["flags"].items() if v != usual.get(k)) or "as most"
+        run["group"] = " ".join(f"--{k} {v}" for k, v in run["flags"].items() if v != usual.get(k)) or "common settings"
     return runs
 
 
@@ -128,8 +128,9 @@ def last(run, metric):
 
 
 def table(runs):
-    """Held-out solve rate before training, and after it by group: mean ± standard error, and the difference to the first
-    group with a pool (or else to the first group) over the seeds of both."""
+    """Held-out solve rate before training, and after it by group: mean ± standard error, with the designer's mean level in
+    the last quarter, and the difference to the first group with a pool (or else to the first group) over the seeds of both.
+    """
     groups = collections.defaultdict(dict)
     for run in runs:
         groups[run["group"]][run["config"]["seed"]] = run
@@ -137,11 +138,14 @@ def table(runs):
                      next(iter(groups)))
     before = [statistics.fmean(r["rows"][0][CURVES[c]] for r in runs) for c in ("sampled", "greedy")]
     lines = [f"before training: sampled {before[0]:.3f}, greedy {before[1]:.3f}. Differences are to: {reference}",
-             f"{'':50s} runs   sampled         greedy          mastered    difference: sampled   greedy"]
+             f"{'':50s} runs   sampled         greedy          mastered     level        difference: sampled   greedy"]
     for name, seeds in groups.items():
         cells = ["{:6.3f} ± {:.3f}".format(*spread([last(r, CURVES[c]) for r in seeds.values()]))
                  for c in ("sampled", "greedy")]
         cells.append("{:5.1f} ± {:.1f}".format(*spread([r["rows"][-1]["mastered"] for r in seeds.values()])))
+        levels = [[row["designer/level"] for row in r["rows"][-(len(r["rows"]) // 4):]] for r in seeds.values()]
+        levels = [statistics.fmean(x for x in own if x) for own in levels if any(own)]
+        cells.append("{:5.1f} ± {:.1f}".format(*spread(levels)) if levels else f"{'-':11s}")
         common = sorted(seeds.keys() & groups[reference].keys())
         for c in ("sampled", "greedy") if name != reference else ():
             pairs = [last(seeds[s], CURVES[c]) - last(groups[reference][s], CURVES[c]) for s in common]
