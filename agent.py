@@ -21,7 +21,7 @@ from accelerate.utils import gather_object
 import regret
 from envs_examples import pocket, suites
 from model import Engine, Sample, accumulate, generating, load_policy, token_logprobs
-from sandbox import EnvError, EnvTimeout, Sandbox, clean
+from sandbox import EnvError, EnvTimeout, Limits, Sandbox, clean
 
 # ---- reading a reply
 def strip_thinking(reply: str) -> str:
@@ -68,7 +68,7 @@ def _xml_call(name, body, schemas):
     for key, value in arguments.items():
         kind = schemas.get(name, {}).get("properties", {}).get(key, {}).get("type", "string")
         try:
-            arguments[key] = value if kind == "string" else json.loads(value)
+            arguments[key] = json.loads(value) if kind in ("integer", "number", "boolean", "array", "object") else value
         except (ValueError, RecursionError):
             raise BadToolCall(f"{key} of {name} must be of type {kind}, got {value:.60}") from None
     return {"name": name, "arguments": arguments}
@@ -144,8 +144,8 @@ def read_tools(text):
     try:
         schemas = json.loads(text or "[]")
         parameters = {tool["function"]["name"]: tool["function"]["parameters"] for tool in schemas}
-        for p in parameters.values():
-            [*map(dict, dict(p.get("properties", {})).values())], "".join(p.get("required", []))        # or it raises
+        for name, p in parameters.items():              # or it raises
+            "".join([name, *p.get("required", []), *(str(dict.get(d, 0)) for d in dict.values(p.get("properties", {})))])
         return clean(json.dumps(schemas, ensure_ascii=False)) if schemas else None, parameters
     except (ValueError, TypeError, KeyError, RecursionError, AttributeError):
         raise EnvError("the list of tools is malformed") from None
@@ -179,11 +179,13 @@ def episode(policy, sandbox, code, seed, hint, temperature, turn_tokens):
             except BadToolCall as error:                # not executed; the agent reads why, and the turn is spent
                 observation, role = f"Error: {error}", "tool"
             else:
-                action = parse_action(reply)
-                action = f"\\boxed{{{action}}}" if action else strip_thinking(reply).strip()
+                text = strip_thinking(reply).strip()
+                answer = re.findall(r"<answer>.*?</answer>", text, re.S)[:1] if tools else []
+                action = None if answer else parse_action(reply)
+                action = f"\\boxed{{{action}}}" if action else text
                 if calls:
                     role = "tool"
-                    action = "\n".join(f"<tool_call>{json.dumps(c._asdict())}</tool_call>" for c in calls)
+                    action = "\n".join([*(f"<tool_call>{json.dumps(c._asdict())}</tool_call>" for c in calls), *answer])
                 play.actions.append(action)
                 result = yield env, "step", action
                 if isinstance(result, EnvError):
@@ -234,7 +236,7 @@ def self_test(policy, cfg):
     sampled = torch.tensor([p for s in samples for p, m in zip(s.logprobs, s.mask) if m], device=policy.device)
     gap = max((sampled - torch.cat(token_logprobs(policy, samples))).abs().max().item(),
               float(stats["ratio_gap"]) / len(sampled))
-    if gap > (1e-3 if policy.dtype == torch.float32 else 0.3):
+    if not gap <= (1e-3 if policy.dtype == torch.float32 else 0.3):
         raise RuntimeError(f"sampled and recomputed log-probabilities differ by {gap:.2g}: this model's head or attention "
                            "does more than the engine knows about, so it cannot be trained here")
     dead = [n for n, p in policy.trainable().items() if "lora_B" in n and (p.grad is None or not p.grad.any())]
@@ -247,12 +249,11 @@ HELD_OUT_SEED = 10 ** 7             # training draws its seeds below this
 def evaluate(policy, sandbox, suite, plays, temperature, turn_tokens, slots=64):
     """Plain plays of unseen seeds: (name, level, value) of each; unsound ones count 0. Processes share them, and get all."""
     process = PartialState()
-    mine = suite[process.process_index::process.num_processes]
+    mine = [task for task in suite[process.process_index::process.num_processes] for _ in range(plays)]
     sandbox.retired.clear()                 # a hiccup in one evaluation must not spoil the later ones
-    jobs = [(code, HELD_OUT_SEED + k, None) for _, code, _ in mine for k in range(plays)]
-    keys = [(name, level) for name, _, level in mine for _ in range(plays)]
+    jobs = [(code, HELD_OUT_SEED + n % plays, None) for n, (_, code, _) in enumerate(mine)]
     done, _ = play(policy, suites.Host(sandbox), jobs, temperature, turn_tokens, slots)
-    return gather_object([(name, level, p.value or 0.0) for (name, level), p in zip(keys, done)])
+    return gather_object([(name, level, p.value or 0.0) for (name, _, level), p in zip(mine, done)])
 
 def solve_rates(results):
     """{"all": mean, level: mean, ...} of evaluation results."""
@@ -265,9 +266,14 @@ def command_line(parser):
     parser.add_argument("--seed", type=int, default=random.randrange(HELD_OUT_SEED), help="of what is drawn")
     parser.add_argument("--allow_weak_sandbox", action="store_true", help="run although the kernel offers no seccomp filter")
     options = parser.parse_args()
+    adapter = Path(options.model) / "adapter"           # of a run, which is then played as it was trained
+    trained = json.loads((adapter.parent / "config.json").read_text()) if adapter.is_dir() else {}
+    for name, value in dict(thinking=True, max_context=4096, max_turns=25, temperature=1.0, turn_tokens=512).items():
+        if getattr(options, name, None) is None:
+            setattr(options, name, trained.get(name, value))
     try:
-        adapter = Path(options.model) / "adapter"       # of a run
-        return options, load_policy(str(adapter) if adapter.is_dir() else options.model, device=PartialState().device)
+        return options, load_policy(str(adapter) if trained else options.model, device=PartialState().device,
+                                    thinking=options.thinking, max_context=options.max_context)
     except ValueError as error:
         parser.error(str(error))
 
@@ -278,11 +284,11 @@ def main():
     what.add_argument("--eval", metavar="SUITE", help="heldout, tools, a folder, reasoning-gym:..., bfcl:..., qa:FILE.jsonl")
     parser.add_argument("--hint", action="store_true", help="show the agent the program's own hint")
     parser.add_argument("--plays", type=int, default=16, help="plays of each file or question in an evaluation")
-    parser.add_argument("--temperature", type=float, default=1.0, help="of the agent; 0: greedy")
-    parser.add_argument("--turn_tokens", type=int, default=512, help="token budget of one reply (pocket models: 10)")
+    parser.add_argument("--temperature", type=float, help="of the agent; 0: greedy (default: a run's own, else 1)")
+    parser.add_argument("--turn_tokens", type=int, help="token budget of one reply (default: a run's own, else 512)")
     options, policy = command_line(parser)
-    tokens = 10 if policy.pocket else options.turn_tokens
-    with Sandbox(allow_weak=options.allow_weak_sandbox) as sandbox:
+    tokens = min(options.turn_tokens, 10) if policy.pocket else options.turn_tokens
+    with Sandbox(Limits(max_turns=options.max_turns), options.allow_weak_sandbox) as sandbox:
         if options.eval:                                # on any number of processes
             try:
                 suite = suites.load_suite(sandbox, options.eval)

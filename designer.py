@@ -24,7 +24,7 @@ def load_corpus(path):
     """(documents, skipped lines): each document a dict of title and text. Raises ValueError for an unusable file."""
     documents, skipped = [], 0
     try:
-        lines = Path(path).read_text(encoding="utf-8", errors="replace").splitlines()
+        lines = Path(path).read_text(encoding="utf-8", errors="replace").split("\n")       # others may stand in a string
     except OSError as error:
         raise ValueError(f"cannot read the corpus {path}: {error.strerror}") from None
     for line in filter(str.strip, lines):
@@ -45,7 +45,7 @@ def load_pool(path):
     if path.is_dir():
         return [(f.read_text(errors="replace"), f.parent.name) for f in sorted(path.rglob("*.py"))]
     try:
-        entries = [json.loads(line) for line in path.read_text().splitlines() if line.strip()]
+        entries = [json.loads(line) for line in path.read_text().split("\n") if line.strip()]
         return [(entry["code"], str(entry.get("skill", "pool"))) for entry in entries]
     except OSError as error:
         raise ValueError(f"cannot read the pool {path}: {error.strerror}") from None
@@ -121,13 +121,10 @@ def extract_code(reply: str) -> str:
     trees = [(code, tree) for code in (closed + unclosed if fences else [text]) if (tree := _parses(code)) and tree.body]
     environments = [code for code, tree in trees
                     if any(isinstance(n, ast.ClassDef) and n.name.endswith("Env") for n in tree.body)]
-    if environments or (fences and trees):
-        return max(environments or [code for code, _ in trees], key=len).strip("\n") + "\n"
-    if unclosed and not closed:
-        raise NoProgram("the code block is not closed and is incomplete: the reply was cut off")
-    if fences and closed:
-        return max(closed, key=len).strip("\n") + "\n"          # the sandbox will say what is wrong with it
-    raise NoProgram("the reply holds no ```python block, nor is it a program that parses")
+    if best := environments or fences and [code for code, _ in trees] or closed:
+        return max(best, key=len).strip("\n") + "\n"            # if it does not parse, the sandbox will say why
+    raise NoProgram("the code block is not closed and is incomplete: the reply was cut off" if unclosed else
+                    "the reply holds no ```python block, nor is it a program that parses")
 
 # ---- a design
 @dataclasses.dataclass
@@ -158,10 +155,14 @@ class Design:
     def refuse(self, kind, detail):
         self.refusal = f"{kind}: {detail}"
 
-def _ask(policy, prompt, temperature, budget):
-    sample = Sample(temperature=temperature, role="designer")
-    tokens = yield from sample.say(policy.chat.first(prompt), budget, policy.chat.ends)
-    return sample, policy.chat.decode(tokens)
+def _ask(policy, prompts, temperature, budget, rng, slots, reference=False):
+    """(Sample, reply) of each prompt."""
+    def talk(prompt):
+        sample = Sample(temperature=temperature, role="designer")
+        tokens = yield from sample.say(policy.chat.first(prompt), budget, policy.chat.ends)
+        return sample, policy.chat.decode(tokens)
+    with generating(policy, reference):
+        return Engine(policy, slots).run(map(talk, prompts), temperature, rng.random())
 
 def design(policy, memory, documents, skills, temperature, max_tokens, rng, slots=64, reference=False):
     """Eq. 1: one Design per entry of `skills`. `reference` writes with the untrained model (a frozen designer)."""
@@ -171,13 +172,12 @@ def design(policy, memory, documents, skills, temperature, max_tokens, rng, slot
         document = documents[index] if documents else None
         good, bad = memory.examples(skill, rng)
         if policy.pocket:
-            prompt = pocket.designer_prompt(skill, document, good, [e for e in bad if e["solve_rate"] is not None])
+            bad = [e for e in bad if e["solve_rate"] is not None]
+            prompt = pocket.designer_prompt(skill, document, good, bad)
         else:
             prompt = designer_prompt(skill, document, good, bad)
         designs.append(Design(skill, index, prompt, [(e["step"], e["index"]) for e in good + bad]))
-    asked = [_ask(policy, d.prompt, temperature, max_tokens) for d in designs]
-    with generating(policy, reference):
-        replies = Engine(policy, slots).run(asked, temperature, rng.random())
+    replies = _ask(policy, [d.prompt for d in designs], temperature, max_tokens, rng, slots, reference)
     for d, (d.sample, d.reply) in zip(designs, replies):
         try:
             d.code = extract_code(d.reply + "\n" * (not d.sample.cut))        # a finished reply ends its line
@@ -188,10 +188,8 @@ def design(policy, memory, documents, skills, temperature, max_tokens, rng, slot
 
 def write_hints(policy, designs, temperature, max_tokens, rng, slots=64):
     """Eq. 2: the policy reads each program and writes its hint. An empty reply gives no hint."""
-    asked = [_ask(policy, _texts(d.skill)[2].format(code=d.code), temperature, max_tokens) for d in designs]
-    with generating(policy):
-        replies = Engine(policy, slots).run(asked, temperature, rng.random())
-    for d, (_, reply) in zip(designs, replies):
+    prompts = [_texts(d.skill)[2].format(code=d.code) for d in designs]
+    for d, (_, reply) in zip(designs, _ask(policy, prompts, temperature, max_tokens, rng, slots)):
         d.hint = strip_thinking(reply).strip()[:2000] or None
 
 def main():

@@ -23,7 +23,7 @@ from pathlib import Path
 
 import torch
 import torch.nn.functional as F
-from peft import AutoPeftModelForCausalLM, LoraConfig, get_peft_model
+from peft import LoraConfig, PeftModel, get_peft_model
 from peft.tuners.lora import LoraLayer
 from transformers import AutoModelForCausalLM, AutoTokenizer
 from transformers.utils import logging as transformers_logging
@@ -51,19 +51,25 @@ class Policy:
     def trainable(self):
         return {name: p for name, p in self.model.named_parameters() if p.requires_grad}
 
+def load_merged(path, dtype):
+    """A model, or an adapter merged into the model that it was trained on, which may be one of these too."""
+    config = Path(path) / "adapter_config.json"
+    if not config.exists():
+        return AutoModelForCausalLM.from_pretrained(path, dtype=dtype, attn_implementation="sdpa")
+    base = load_merged(json.loads(config.read_text())["base_model_name_or_path"], dtype)
+    base = PeftModel.from_pretrained(base, path).merge_and_unload()
+    base.name_or_path = str(Path(path).resolve())       # what an adapter trained on it will name as its base
+    return base
+
 def load_policy(name, *, lora_rank=64, lora_alpha=128, train_embeddings=False, dtype="auto", device="cpu",
                 max_context=4096, gradient_checkpointing=False, thinking=True, seed=0) -> Policy:
     """`name`: one of pocket.NAMES, a hub name, a chat model's directory, or a run's adapter/. Raises ValueError."""
     path = str(pocket.cached(name)) if name in pocket.NAMES else name
-    dtype = {"auto": "bfloat16" if torch.device(device).type == "cuda" else "float32"}.get(dtype, dtype)
-    is_adapter = (Path(path) / "adapter_config.json").exists()     # merged first: the reference is where training starts
-    load = AutoPeftModelForCausalLM if is_adapter else AutoModelForCausalLM
+    dtype = getattr(torch, {"auto": "bfloat16" if torch.device(device).type == "cuda" else "float32"}.get(dtype, dtype))
     try:
-        tokenizer = AutoTokenizer.from_pretrained(path)
-        base = load.from_pretrained(path, dtype=getattr(torch, dtype), attn_implementation="sdpa")
+        tokenizer, base = AutoTokenizer.from_pretrained(path), load_merged(path, dtype)     # this is the reference
     except (OSError, ValueError, ImportError) as error:
         raise ValueError(f"cannot load the model {name!r}: {str(error).splitlines()[0]}") from None
-    base = base.merge_and_unload() if is_adapter else base
     window = ["sliding_attention"] if getattr(base.config, "sliding_window", None) else ["full_attention"]
     if set(getattr(base.config, "layer_types", None) or window) != {"full_attention"}:
         raise ValueError(f"the model {name!r} has layers without full attention, which the rollout engine does not know")
@@ -215,13 +221,12 @@ class Engine:
                 while self.ready and len(self.rows) < slots:
                     self.rows.append(self.ready.popleft())
                 while self.waiting:                         # collect what is there; wait only when there is nothing to do
-                    busy = self.ready or any(e.budget for e in self.rows)
-                    results = sandbox.poll(0.0 if busy else 1.0)
+                    busy = self.ready and len(self.rows) < slots or any(e.budget for e in self.rows)
+                    if not (results := sandbox.poll(0.0 if busy else 1.0)):
+                        break
                     for episode, result in results:
                         self.waiting -= 1
                         self._advance(episode, result)
-                    if not results:
-                        break
                 self._step()
         finally:
             del self.cache
@@ -336,13 +341,12 @@ def pack(samples, device):
 
 def microbatches(items, tokens, length=lambda sample_: len(sample_.ids)):
     """Length-sorted groups of at most `tokens` padded tokens (or one sequence)."""
-    groups = []
+    groups = [[]]
     for item in sorted(items, key=length):
-        if groups and (len(groups[-1]) + 1) * length(item) <= tokens:
-            groups[-1].append(item)
-        else:
-            groups.append([item])
-    return groups
+        if groups[-1] and (len(groups[-1]) + 1) * length(item) > tokens:
+            groups.append([])
+        groups[-1].append(item)
+    return [group for group in groups if group]
 
 @torch.no_grad()
 def token_logprobs(policy, samples):
@@ -405,7 +409,7 @@ def accumulate(policy, group, cfg, tokens, stats, want_reference):
     return sum(losses)
 
 def update(policy, optimizer, samples, cfg, accelerator, rng):
-    """One joint policy-gradient step on both roles (eq. 10): -> metrics. `cfg` is train.Config, or has its names.
+    """`minibatches` policy-gradient steps, each on both roles (eq. 10): -> metrics. `cfg` is train.Config, or has its names.
 
     Each process brings its own samples and runs as many micro-batches as they need; then the flat gradients are summed
     across processes and divided by the global count of action tokens: uneven work cannot hang, and (with one mini-batch)
@@ -425,19 +429,18 @@ def update(policy, optimizer, samples, cfg, accelerator, rng):
             continue
         roles = []
         for role in ("agent", "designer"):
+            optimizer.zero_grad(set_to_none=True)
             groups = microbatches([s for s in batch if s.role == role], cfg.microbatch_tokens)
             for n, group in enumerate(groups):          # the KL is measured once a role even when it is not in the loss
                 accumulate(policy, group, cfg, tokens, stats[k], want_reference or k == 0 and n == len(groups) // 2)
             gradients = [torch.zeros_like(p) if p.grad is None else p.grad for p in parameters]
             roles.append(torch.cat([g.flatten().float() for g in gradients]))
-            optimizer.zero_grad(set_to_none=True)
         roles = accelerator.reduce(torch.stack(roles), "sum")           # [2, trainable]: the only time that processes wait
         norms += roles.norm(dim=1).tolist()
         joint = (roles * (cfg.max_grad_norm / (roles.norm(dim=1, keepdim=True) + 1e-6)).clamp(max=1.0)).sum(0)
         for p, gradient in zip(parameters, joint.split([p.numel() for p in parameters])):
             p.grad = gradient.view_as(p).to(p.dtype)
         optimizer.step()
-        optimizer.zero_grad(set_to_none=True)
     whole = sum(stats, collections.Counter())           # the gap is of the first mini-batch: later ones have moved
     sources = {"ratio_gap": stats[0], "clip_frac": whole, "kl_base": whole}
     sums = torch.tensor([[float(c[name]), c[name, "n"]] for name, c in sources.items()], device=policy.device)

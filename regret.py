@@ -46,10 +46,10 @@ def designer_reward(kind, regret, solve_rate, *, mean_return=None, slow_mean=Non
     are eqs. 11 and 12. A call that timed out costs `timeout_penalty` instead."""
     if kind not in KINDS:
         raise ValueError(f"unknown designer reward {kind!r}; choose from {', '.join(KINDS)}")
-    if timed_out:
-        return timeout_penalty
     if kind == "none":
         return 0.0
+    if timed_out:
+        return timeout_penalty
     if kind == "regret":
         return max(0.0, regret)
     if kind == "solve_rate":
@@ -106,9 +106,7 @@ def summarize(records, episodes):
         values = [v for v in values if v is not None]
         return statistics.fmean(values) if values else None
     plain, hinted = ([e for e in episodes if e["hinted"] == arm] for arm in (False, True))
-    groups = collections.defaultdict(list)
-    for e in episodes:
-        groups[e["env"], e["hinted"]].append(e["value"])
+    groups = [[e["value"] for e in plain if e["env"] == n] for n in {e["env"] for e in plain}]
     codes = [r["code"] for r in records if r["code"]]
     levels = [r["verdict"]["level"] for r in records if r["verdict"] and not r["refusal"]]
     errors = [r["regret_se"] for r in records if r["regret_se"] is not None]
@@ -119,7 +117,7 @@ def summarize(records, episodes):
             "agent/turns": average(e["turns"] for e in episodes),
             "agent/truncated_frac": average(e["cut"] for e in episodes),
             "agent/unsound_frac": average(e["error"] is not None for e in episodes),
-            "agent/zero_advantage_frac": average(not any(group_advantages(g)) for g in groups.values()),
+            "agent/zero_advantage_frac": average(not any(group_advantages(g)) for g in groups),
             "designer/regret": average(r["regret"] for r in records),
             "designer/reward": average(r["reward"] for r in records),
             "designer/regret_se": math.hypot(*errors) / len(errors) if errors else None,

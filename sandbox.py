@@ -269,7 +269,7 @@ class Sandbox(contextlib.ExitStack):
                 self._receive(event.data)
             for env in [env for env in self._in_flight if env.deadline < time.monotonic()]:
                 self.retired.add(env.code)              # at the first strike: 256 copies must not each wait it out
-                self._settle(env, EnvTimeout(f"{env.method} took longer than {self.limits.call_seconds:g} s"))
+                self._settle(env, EnvTimeout(f"{env.method} took longer than {env.seconds:g} s"))
         done, self._done = self._done, []
         return done
 
@@ -291,7 +291,7 @@ class Sandbox(contextlib.ExitStack):
             argument = dict(seed=argument, code=env.code, **dataclasses.asdict(self.limits))
             self._fork(env)
         line = json.dumps(dict(id=nonce, method=method, argument=argument)).encode() + b"\n"
-        env.key, env.method, env.nonce, env.deadline = key, method, nonce, time.monotonic() + seconds
+        env.key, env.method, env.nonce, env.seconds, env.deadline = key, method, nonce, seconds, time.monotonic() + seconds
         self._in_flight.add(env)
         try:
             if env.failure:

@@ -93,7 +93,7 @@ class Config:
     minibatches: int = flag(3, "optimizer steps for one batch of samples")
     max_grad_norm: float = flag(0.1, "gradient clipping, for each role by itself")
     microbatch_tokens: int = flag(1536, "padded tokens of one forward and backward pass")
-    gradient_checkpointing: bool = flag(False, "save memory for two fifths more time")
+    gradient_checkpointing: bool = flag(False, "save memory for half more time")
     dtype: str = flag("auto", "of the base weights: float32, bfloat16, or auto (bfloat16 on a GPU)",
                       choices=["auto", "float32", "bfloat16"])
     # watching
@@ -134,11 +134,10 @@ def parse_config(argv=None) -> Config:
     if cfg.hint == "none" and not cfg.pool and cfg.designer_reward in ("regret", "blend") and cfg.train_designer:
         parser.error("--hint none leaves no regret: add --designer_reward solve_rate or learning_potential")
     for name, low in dict(steps=1, designs_per_step=1, plays_per_arm=2, regenerate_every=1, minibatches=1, save_every=1,
-                          memory_size=0, temperature=0.01, designer_temperature=0.01).items():
+                          eval_plays=1, turn_tokens=1, memory_size=0, temperature=0.01, designer_temperature=0.01).items():
         if getattr(cfg, name) < low:
             parser.error(f"--{name} must be at least {low}, got {getattr(cfg, name)}")
-    cfg.recipe = recipe
-    return cfg
+    return dataclasses.replace(cfg, recipe=recipe)
 
 # ---- the loop
 def train(cfg, accelerator, out, policy, optimizer, sandbox, documents, pool, skills, suite, start, memory, slow):
@@ -175,8 +174,7 @@ def train(cfg, accelerator, out, policy, optimizer, sandbox, documents, pool, sk
             plays, tokens = play(policy, sandbox, [(d.code, s, hint) for (d, _, s), hint in zip(jobs, hints)],
                                  cfg.temperature, cfg.turn_tokens, cfg.slots, own.random())
         for d in designs:
-            group = [(hinted, p) for (e, hinted, _), p in zip(jobs, plays) if e is d]
-            d.now = [p for hinted, p in group if not hinted], [p for hinted, p in group if hinted]
+            d.now = [[p for (e, hinted, _), p in zip(jobs, plays) if e is d and hinted == arm] for arm in (False, True)]
             if opening:
                 d.plain, d.hinted = d.now
             score(d, opening)  # eq. 5
@@ -187,7 +185,7 @@ def train(cfg, accelerator, out, policy, optimizer, sandbox, documents, pool, sk
         if closing and not pool:
             rewards = reward_designs(records, slow, cfg)  # eqs. 6, 7
             advantages = regret.designer_advantages(rewards, [r["skill"] for r in records])  # eq. 9
-            weight = regret.role_scale(len(records), sum(gather_object([len(samples)])), K)
+            weight = regret.role_scale(len(records), sum(gather_object([len(samples)])), step + 1 - opened)
             for d, i in zip(designs, mine):
                 d.sample.advantage, d.sample.weight = advantages[i], weight
             if cfg.train_designer:
@@ -244,9 +242,8 @@ def reward_designs(records, slow, cfg):
         r["reward"] = cfg.refused_reward
         if r["timed_out"] or not r["refusal"]:
             slow_mean = means.get(r["skill"]) if slow[r["skill"]] is None else slow[r["skill"]]
-            r["reward"] = regret.designer_reward(
-                cfg.designer_reward, r["regret"] or 0.0, r["solve_rate"], timed_out=r["timed_out"],
-                mean_return=r["solve_rate"], slow_mean=slow_mean)
+            r["reward"] = regret.designer_reward(cfg.designer_reward, r["regret"] or 0.0, r["solve_rate"],
+                                                 mean_return=r["solve_rate"], slow_mean=slow_mean, timed_out=r["timed_out"])
     slow.update({skill: regret.slow_mean(slow[skill], value) for skill, value in means.items()})
     return [r["reward"] for r in records]
 
@@ -296,8 +293,8 @@ def held_out(policy, sandbox, suite, cfg):
     for suffix, temperature in (("", cfg.temperature), ("_greedy", 0.0)):
         results = evaluate(policy, sandbox, suite, cfg.eval_plays, temperature, cfg.turn_tokens, cfg.slots)
         for level, rate in solve_rates(results).items():
-            name = Path(cfg.eval_suite).name
-            metrics["eval/solve_rate" + suffix if level == "all" else f"eval/{name}/{level}" + suffix] = rate
+            name = "solve_rate" if level == "all" else f"{Path(cfg.eval_suite).name}/{level}"
+            metrics[f"eval/{name}{suffix}"] = rate
     return metrics
 
 @contextlib.contextmanager
@@ -353,10 +350,9 @@ def main():
     try:
         with contextlib.ExitStack() as stack:
             try:
-                accelerator = Accelerator(log_with=cfg.log_with or None, project_dir=cfg.output_dir or "runs",
-                                          kwargs_handlers=[patient])
-                name = f"runs/{Path(cfg.model).name}-{datetime.datetime.now():%Y%m%d-%H%M%S}"
-                out = Path(broadcast_object_list([cfg.output_dir or name])[0])
+                name = cfg.output_dir or f"runs/{Path(cfg.model).name}-{datetime.datetime.now():%Y%m%d-%H%M%S}"
+                accelerator = Accelerator(log_with=cfg.log_with or None, project_dir=name, kwargs_handlers=[patient])
+                out = Path(broadcast_object_list([name])[0])
                 parts = prepare(cfg, accelerator, out, stack)
             except (ValueError, RuntimeError, OSError) as error:        # what the user can mend; anything later is a bug
                 sys.exit(f"train.py: error: {error}")
@@ -425,8 +421,7 @@ def prepare(cfg, accelerator, out, stack):
     if accelerator.is_main_process:
         out.mkdir(parents=True, exist_ok=True)
         (out / "config.json").write_text(json.dumps(dataclasses.asdict(cfg) | {"resume": False}, indent=1))
-        rows = runs.read_metrics(out) if (out / "metrics.jsonl").exists() else []
-        rows = [json.dumps(row) + "\n" for row in rows if row["step"] < start]      # later ones will be done again
+        rows = [json.dumps(row) + "\n" for row in (runs.read_metrics(out) if start else []) if row["step"] < start]
         (out / "metrics.jsonl").write_text("".join(rows))
     return policy, optimizer, sandbox, documents, pool, skills, suite, start, memory, slow
 

@@ -86,7 +86,7 @@ class ToolUseBaseEnv:
 
     def _check_answer(self, answer):
         """Equal but for case, or as numbers; and no instruction may be open."""
-        if getattr(self, "_current_msg", 0) < len(getattr(self, "_user_messages", ())):
+        if self._expected_answer is None or getattr(self, "_current_msg", 0) < len(getattr(self, "_user_messages", ())):
             return False
         given, wanted = (str(text).strip().lower() for text in (answer, self._expected_answer))
         try:

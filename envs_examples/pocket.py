@@ -207,7 +207,7 @@ def _new_model(vocab_size, setting="games"):
 
 
 def build(directory: Path, setting="games", steps=681, programs=8, episodes=32, seed=0) -> None:
-    """Train the tokenizer and the warm-started model and save both in `directory` (about two minutes on two cores)."""
+    """Train the tokenizer and the warm-started model and save both in `directory` (two to four minutes on two cores)."""
     import torch
     from tqdm import tqdm
     rng = random.Random(seed)
@@ -268,7 +268,7 @@ def cached(name="pocket") -> Path:
     import transformers
     key = hashlib.sha256(Path(__file__).read_bytes() + CORPUS.read_bytes())
     if name == "pocket-tools":
-        key.update(Path(__file__).with_name("pocket_tools.py").read_bytes())
+        key.update(b"".join(Path(__file__).with_name(f).read_bytes() for f in ("pocket_tools.py", "contract.py")))
     key.update(f"{torch.__version__} {transformers.__version__} {tokenizers.__version__}".encode())
     root = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "nanospade"
     directory = root / f"{name}-{key.hexdigest()[:12]}"

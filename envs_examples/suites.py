@@ -1,6 +1,6 @@
 """Held-out suites, and how their results are told: what `python agent.py --eval SUITE` plays.
 
-    heldout, games, tools, a folder environment files, each in its sealed process, as in training
+    heldout, tools, or a folder     environment files, each in its sealed process, as in training
     reasoning-gym:TASK,CATEGORY     tasks of the package reasoning-gym (pip install reasoning-gym), by name or category;
                                     with -hard behind a name, in the hard setting of that package's paper
     bfcl:multi_turn_base            and its siblings of the package bfcl-eval (envs_examples/bfcl.py)
@@ -121,7 +121,7 @@ def questions(path):
     """A Question for each line of a file. Raises ValueError for a missing file or a line without prompt and label."""
     suite = []
     try:
-        for number, line in enumerate(filter(str.strip, path.read_text().splitlines())):
+        for number, line in enumerate(filter(str.strip, path.read_text().split("\n"))):
             entry = json.loads(line)
             prompt, label = entry["prompt"], str(entry["label"])
             if not isinstance(prompt, str):             # the chat form: a list of messages, of which the last asks

@@ -1,5 +1,5 @@
 """Episodes: what the agent reads, what the environment gets, and how a play ends."""
-import random, re
+import argparse, json, random, re
 
 import pytest
 from conftest import OneProcess, adam, drive, settings
@@ -52,6 +52,27 @@ def test_winning_ends_the_episode(tiny, sandbox):
     answer = random.Random(5).randint(10, 99)
     done = run(tiny, sandbox, ["a", f"\\boxed{{{answer}}}", "never read"])
     assert done.value == 1.0 and done.rewards == [0.0, 1.0] and len(done.messages) == 5 and not done.sample.cut
+
+
+def test_a_run_is_evaluated_as_it_was_trained(tmp_path, monkeypatch):
+    (tmp_path / "run/adapter").mkdir(parents=True)
+    (tmp_path / "run/config.json").write_text(json.dumps(
+        dict(thinking=False, max_context=999, max_turns=8, temperature=0.6, turn_tokens=77, steps=5)))
+    (tmp_path / "config.json").write_text('{"temperature": 3}')             # a model directory has one too: not ours
+    asked = []
+    monkeypatch.setattr(agent, "load_policy", lambda name, **more: asked.append((name, more["thinking"], more["max_context"])))
+
+    def options(*words):
+        parser = argparse.ArgumentParser()
+        parser.add_argument("--temperature", type=float)
+        parser.add_argument("--turn_tokens", type=int)
+        monkeypatch.setattr("sys.argv", ["agent.py", *map(str, words)])
+        got, _ = agent.command_line(parser)
+        return got.temperature, got.turn_tokens, got.max_turns
+    assert options("--model", tmp_path / "run") == (0.6, 77, 8)
+    assert options("--model", tmp_path / "run", "--temperature", 0, "--turn_tokens", 50) == (0.0, 50, 8)
+    assert options("--model", tmp_path) == (1.0, 512, 25)
+    assert asked == [(f"{tmp_path}/run/adapter", False, 999)] * 2 + [(str(tmp_path), True, 4096)]
 
 
 @pytest.mark.parametrize("is_pocket, added", [(True, "\nhint: {}"), (False, "\n\nHint: {}")])

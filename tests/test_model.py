@@ -217,6 +217,20 @@ def test_a_slow_environment_holds_up_nobody(tiny):
     assert len(before) > 20 and set(before) == {0.0} and all(t > 0 for t in alone[len(before):])
 
 
+def test_nobody_spins_while_all_slots_wait(tiny):
+    """One slot, two episodes: the second one is ready for it, but until the first one's environment answers nothing can be
+    done, so every poll meanwhile may wait."""
+    box = FakeSandbox()
+
+    def player(polls):
+        assert (yield 1, "reset", 0) == "ok"
+        yield from Sample().say(tiny.chat.first("one"), 2, frozenset())
+        assert (yield polls, "step", "x") == "ok"
+        yield from Sample().say(tiny.chat.then("two"), 2, frozenset())
+    Engine(tiny, slots=1).run([player(20), player(20)], 1.0, 0, box)
+    assert {timeout for timeout, waiting in box.log if waiting and waiting[0] > 1} == {1.0}
+
+
 def test_a_sample_without_a_reply_is_left_out(tiny):
     catch, empty = Catch(tiny), Sample(ids=[3] * 20, mask=[0] * 20, logprobs=[0.0] * 20, cut=True, advantage=1.0, role="designer")
     update(tiny, catch, [empty], settings(train_on_cut=True), OneProcess, random)
@@ -451,6 +465,12 @@ def test_self_test_finds_dead_adapters(tiny):
         self_test(tiny, settings())
 
 
+def test_self_test_finds_weights_that_are_no_numbers(tiny):
+    next(p for name, p in tiny.trainable().items() if "lora_B" in name).data.fill_(float("nan"))
+    with pytest.raises(RuntimeError, match="log-probabilities differ"):
+        self_test(tiny, settings())
+
+
 def test_self_test_finds_models_that_scale_their_logits(tiny):
     real = tiny.model.get_base_model().forward
 
@@ -473,6 +493,12 @@ def test_reference_is_the_start_even_from_a_trained_adapter(tiny_dir, tmp_path):
     assert slow_logprobs(again, s) == pytest.approx(slow_logprobs(policy, s), abs=1e-4)      # it starts where that ended
     metrics = update(again, Catch(again), [s], settings(), OneProcess, random)
     assert metrics["policy/kl_base"] == pytest.approx(0.0, abs=1e-6)
+    perturb(again)
+    for part in (again.model, again.chat.tokenizer):                # an adapter trained on an adapter holds its own part only
+        part.save_pretrained(tmp_path / "second")
+    third = load_policy(str(tmp_path / "second"), lora_rank=2, lora_alpha=4)
+    assert slow_logprobs(third, s) == pytest.approx(slow_logprobs(again, s), abs=1e-4)
+    assert slow_logprobs(third, s) != pytest.approx(slow_logprobs(policy, s), abs=1e-3)
 
 
 def test_embeddings_stay_tied(tiny_dir):

@@ -98,6 +98,8 @@ def test_designer_reward_kinds_differ():
     # regret .3; plateau(.9) = 0 (beyond .6 + .25); blend .4 * min(1, .3/.15); |.9 - .5|
     assert got == pytest.approx({"regret": 0.3, "solve_rate": 0.0, "blend": 0.4, "learning_potential": 0.4, "none": 0.0})
     assert regret.designer_reward("regret", -0.2, 0.5) == 0.0
+    assert regret.designer_reward("blend", 0.3, 0.5, timed_out=True) == -0.5
+    assert regret.designer_reward("none", 0.3, 0.5, timed_out=True) == 0.0      # the control pays nothing at all
     with pytest.raises(ValueError, match="unknown designer reward"):
         regret.designer_reward("novelty", 0.0, 0.0)
 

@@ -6,8 +6,9 @@ import pytest
 from conftest import ROOT, drive
 
 import designer
-from agent import PROGRAM_HINT, BadToolCall, episode, parse_tool_calls
+from agent import PROGRAM_HINT, BadToolCall, episode, parse_tool_calls, read_tools
 from envs_examples import pocket, pocket_tools
+from sandbox import EnvError
 
 PUBLISHED = sorted((ROOT / "tests/published").glob("*.py"))
 OURS = sorted((ROOT / "envs_examples/tools").glob("*.py"))
@@ -25,6 +26,21 @@ def test_xml_calls_have_the_types_of_the_schema():
     assert parse_tool_calls(reply, SCHEMAS) == [("book", {"city": "12\n34", "nights": 3, "breakfast": True, "guests": ["a", "b"]})]
     both = reply + '\n<tool_call>{"name": "book", "arguments": {"city": "x", "nights": 1}}</tool_call>'
     assert [c.arguments["nights"] for c in parse_tool_calls(both, SCHEMAS)] == [3, 1]
+
+
+def test_only_types_that_json_spells_are_read_as_json():
+    schema = {"f": {"type": "object", "properties": {"a": {"type": ["string", "null"]}, "b": {"type": "str"}, "c": {}}}}
+    reply = "<tool_call><function=f>" + "".join(f"<parameter={k}>7</parameter>" for k in "abc") + "</function></tool_call>"
+    assert parse_tool_calls(reply, schema) == [("f", {"a": "7", "b": "7", "c": "7"})]
+
+
+@pytest.mark.parametrize("function", [
+    dict(name="f", parameters=dict(properties=[])), dict(name="f", parameters=dict(properties=dict(a=[]))),
+    dict(name="f", parameters=dict(properties=[["a", {}]])), dict(name=1, parameters={}), dict(name="f", parameters=[]),
+    dict(name="f", parameters=dict(required=[1])), dict(name="f", parameters=dict(required=3))])
+def test_malformed_schemas_are_the_programs_fault(function):
+    with pytest.raises(EnvError, match="the list of tools is malformed"):
+        read_tools(json.dumps([dict(type="function", function=function)]))
 
 
 @pytest.mark.parametrize("reply, reason", [
@@ -131,6 +147,15 @@ def test_results_come_back_as_tool_messages(tiny, sandbox):
     text = tokenizer.decode(done.sample.ids)
     assert json.loads(text[text.index('[{"type"'):text.index("}]") + 2])[0]["function"]["name"] == "add"
     assert "<|im_start|>tool\nError calling add" in text and "Error: 'arguments' of add must be a JSON object" in text
+
+
+@pytest.mark.parametrize("replies", [
+    ['<tool_call>{"name": "add", "arguments": {"k": 2}}</tool_call>', '<tool_call>{"name": "add", "arguments": {"k": 3}}</tool_call>',
+     "The sum is \\boxed{5}. <answer>done</answer>"],
+    ['<tool_call>{"name": "add", "arguments": {"k": 2}}</tool_call>',
+     '<tool_call>{"name": "add", "arguments": {"k": 3}}</tool_call> so <answer>done</answer>']])
+def test_an_answer_beside_a_box_or_a_call_arrives(tiny, sandbox, replies):
+    assert drive(episode(tiny, sandbox, TWO, 0, None, 1.0, 200), sandbox, replies, tiny).value == 1.0
 
 
 def call(name, **arguments):

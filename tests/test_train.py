@@ -128,6 +128,10 @@ def test_windows(launch):
             assert d["solve_rate"] == pytest.approx(average(plain)) and len(plain) == 6
             assert d["regret"] == pytest.approx(average(d["hinted"]) - average(d["plain"])) and len(d["plain"]) == 3
     assert run.episodes(0)[0]["seed"] != run.episodes(1)[0]["seed"]
+    run = launch("--steps", 3, "--regenerate_every", 2, name="short")           # its last window has one step
+    agents, weights = zip(*[(sum(role == "agent" for role, _, _ in u), {w for role, _, w in u if role == "designer"})
+                            for u in run.updates])
+    assert weights == (set(), {min(50.0, agents[1] * 2 / 4)}, {min(50.0, agents[2] / 4)})
 
 
 @pytest.mark.parametrize("kind", ["regret", "solve_rate", "learning_potential"])
@@ -346,6 +350,7 @@ def command(*words, **more):
     (["--designer_reward", "novelty"], "invalid choice: 'novelty'"),
     (["--top_p", 0.9], "unknown argument --top_p"),                             # rl-08: truncated sampling is not offered
     (["--steps", 0], "--steps must be at least 1, got 0"),
+    (["--eval_plays", 0], "--eval_plays must be at least 1, got 0"),
     (["--temperature", 0], "--temperature must be at least 0.01"),
     (["--model", "/nowhere"], "cannot load the model '/nowhere'"),
     (["--corpus", "/nowhere.jsonl"], "cannot read the corpus /nowhere.jsonl"),
@@ -384,9 +389,22 @@ def test_more_mistakes(launch, tmp_path):
 
 def test_corpus_formats(tmp_path):
     path = tmp_path / "c.jsonl"
-    path.write_text('{"text": "one", "title": "T"}\n{"orig_doc": "two"}\nbroken\n\n{"text": ""}\n[1]\n')
-    assert designer.load_corpus(path) == ([{"title": "T", "text": "one"}, {"title": "", "text": "two"}], 3)
+    path.write_text('{"text": "one", "title": "T"}\r\n{"orig_doc": "t\u2028w\x85o"}\nbroken\n\n{"text": ""}\n[1]\n', encoding="utf-8")
+    assert designer.load_corpus(path) == ([{"title": "T", "text": "one"}, {"title": "", "text": "t\u2028w\x85o"}], 3)
     assert len(designer.load_corpus(pocket.CORPUS)[0]) == 60
+
+
+def test_a_design_names_the_examples_that_it_was_shown(tiny, monkeypatch):
+    """A pocket model's prompt has no place for a program that was refused; the page must not claim that it was there."""
+    memory = designer.Memory(9)
+    for index, (rate, refusal) in enumerate([(0.5, None), (0.0, None), (None, "syntax: no")]):
+        code = pocket.program("door", 3 + index, 2, 0, "x")
+        memory.extend([dict(step=0, index=index, code=code, skill="door", solve_rate=rate, regret=0.1, refusal=refusal)])
+    tiny.pocket, shown = "games", set()
+    for seed in range(8):
+        made, = designer.design(tiny, memory, [], ["door"], 1.0, 2, random.Random(seed))
+        shown.add((tuple(made.examples), "LEVEL, TURNS, HINT = 4" in made.prompt, "LEVEL, TURNS, HINT = 5" in made.prompt))
+    assert shown == {(((0, 0), (0, 1)), True, False), (((0, 0),), False, False)}
 
 
 def test_memory_shows_the_frontier_and_the_failures():
