@@ -184,7 +184,7 @@ def equal(label, answer):
 def interval(rate, n, z=1.96):
     """The Wilson interval of a rate over n independent plays: -> (low, high), about 95 %."""
     middle, half = rate + z * z / (2 * n), z * math.sqrt(rate * (1 - rate) / n + z * z / (4 * n * n))
-    return (middle - half) / (1 + z * z / n), (middle + half) / (1 + z * z / n)
+    return max(0.0, (middle - half) / (1 + z * z / n)), min(1.0, (middle + half) / (1 + z * z / n))
 
 
 def tell(results):
