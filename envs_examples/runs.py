@@ -114,7 +114,7 @@ def load(paths):
     usual = {key: counter.most_common(1)[0][0] for key, counter in values.items()}
     for run in runs:
         run["group"] = " ".join(f"--{k} {v}" for k, v in run["flags"].items() if v != usual.get(k)) or "common settings"
-    return runs
+    return sorted(runs, key=lambda run: run["group"] != "common settings")
 
 
 def spread(values):
@@ -175,7 +175,7 @@ def figure(runs, path):
         groups[run["group"]].append(run)
     fig, axes = plt.subplots(1, 3, figsize=(15, 5.2))
     for n, (name, members) in enumerate(groups.items()):
-        style = dict(color=f"C{n % 10}", linestyle="-" if n < 10 else "--")
+        style = dict(color=f"C{(n - 1) % 10}" if n else "black", linestyle="-" if n < 11 else "--", lw=1.5 if n else 3)
         for axis, curve in zip(axes, ("sampled", "greedy")):
             steps = sorted({row["step"] for r in members for row in r["rows"] if CURVES[curve] in row})
             points = [spread([row[CURVES[curve]] for r in members for row in r["rows"]
