@@ -28,14 +28,14 @@ def rate(step_all, episodes, seconds):
 
 
 def in_process(episodes, seconds):
-    envs = [contract.load(ENDLESS, 25, 20_000)[0] for _ in range(episodes)]
+    envs = [contract.load(ENDLESS, 25)[0] for _ in range(episodes)]
     for seed, env in enumerate(envs):
         env.reset(seed)
     return rate(lambda: [env.step(ACTION) for env in envs], episodes, seconds)
 
 
 def threads(episodes, seconds):
-    envs = [contract.load(ENDLESS, 25, 20_000)[0] for _ in range(episodes)]
+    envs = [contract.load(ENDLESS, 25)[0] for _ in range(episodes)]
     for seed, env in enumerate(envs):
         env.reset(seed)
     loop = asyncio.new_event_loop()
