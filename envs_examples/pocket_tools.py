@@ -77,7 +77,8 @@ def designer_demonstration(documents, rng):
     return write_program(SKILLS, program, lambda skill: [rng.random() < 0.3], documents, rng)
 
 
-def _call(name, arguments):
+def _call(skill, choice, item):
+    name, arguments = (choice, {"item": item}) if skill == "desk" else ("look", {"shelf": choice})
     return f"<tool_call>{json.dumps(dict(name=name, arguments=arguments))}</tool_call>"
 
 
@@ -110,13 +111,11 @@ def agent_demonstration(documents, rng, accuracy=0.98):
             job, right, item = env.jobs[now]
             known = job in "abc"
         else:
-            right, known = env.shelves[now], env.boxes[now] <= TAUGHT
+            right, item, known = env.shelves[now], None, env.boxes[now] <= TAUGHT
         word = hint[now] if now < len(hint) else right if known and rng.random() < accuracy else rng.choice(choices)
-        name, argument = (word, {"item": item}) if skill == "desk" else ("look", {"shelf": word})
-        turns.append((message, _call(name, argument)))
-        if unseen:                          # at unseen levels a task goes on whatever was called: it shows the form
-            name, argument = (right, {"item": item}) if skill == "desk" else ("look", {"shelf": right})
-        observation, _, _, truncated, _ = env.step(_call(name, argument))
+        turns.append((message, _call(skill, word, item)))
+        word = right if unseen else word    # at unseen levels a task goes on whatever was called: it shows the form
+        observation, _, _, truncated, _ = env.step(_call(skill, word, item))
         if truncated:
             return turns
         message = "<|im_start|>tool\n" + observation

@@ -59,7 +59,7 @@ def gone(pid):
         return True
 
 
-def wait_until(condition, seconds=10.0):
+def wait_until(condition, seconds=3.0):
     deadline = time.monotonic() + seconds
     while not condition() and time.monotonic() < deadline:
         time.sleep(0.01)

@@ -394,7 +394,7 @@ def test_corpus_formats(tmp_path):
     assert len(designer.load_corpus(pocket.CORPUS)[0]) == 60
 
 
-def test_a_design_names_the_examples_that_it_was_shown(tiny, monkeypatch):
+def test_a_design_names_the_examples_that_it_was_shown(tiny):
     """A pocket model's prompt has no place for a program that was refused; the page must not claim that it was there."""
     memory = designer.Memory(9)
     for index, (rate, refusal) in enumerate([(0.5, None), (0.0, None), (None, "syntax: no")]):
