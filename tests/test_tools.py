@@ -75,8 +75,9 @@ def test_published_programs_play_unchanged(tiny, sandbox, file, seed):
     assert [text in said for text in lines(file, "SAYS")] == [True] * len(lines(file, "SAYS"))
 
 
-def test_there_are_ten_published_programs_and_one_is_long():
-    assert len(PUBLISHED) == 10 and max(len(f.read_text()) for f in PUBLISHED) > 10_000
+def test_there_are_ten_published_programs_as_long_as_such_programs_are():
+    assert len(PUBLISHED) == 10 and all(10_000 < len(file.read_text()) < 40_000 for file in PUBLISHED)
+    assert sum("_user_messages = [" in file.read_text() for file in PUBLISHED) == 5
 
 
 @pytest.mark.parametrize("file", OURS, ids=lambda f: f.stem)
