@@ -13,6 +13,7 @@ from envs_examples import attack as attacks, bots, contract
 from sandbox import EnvDied, EnvError, EnvProtocol, EnvTimeout, Limits, Sandbox, clean, parse_reply
 
 HOSTILE = sorted((Path(__file__).parent / "hostile").glob("*.py"))
+GAMES = sorted([*(ROOT / "envs_examples/games").glob("*.py"), *(ROOT / "envs_examples/warmup").glob("*.py")])
 GOOD = '''
 class CountEnv:
     LEVEL = 4
@@ -336,7 +337,7 @@ def test_admission(sandbox):
     assert sandbox.check(blank).ok and time.monotonic() - begin < 2
     for plan in ("str(self.n)", "['wrong', 'wrong', '\\\\boxed{%d}' % self.n]"):
         assert sandbox.check(GOOD + f"    def solution(self):\n        return {plan}\n").witness
-    for path in [*(ROOT / "envs_examples/games").glob("*.py"), *(ROOT / "envs_examples/warmup").glob("*.py")]:
+    for path in GAMES:
         assert sandbox.check(path.read_text()).witness, path
     for path in (ROOT / "envs_examples/heldout").glob("*.py"):
         assert sandbox.check(path.read_text()).ok, path
@@ -543,20 +544,19 @@ def test_control_tokens_cannot_forge_a_turn(sandbox, tiny):
     assert sum(token in control for token in plain) == sum(token in control for token in forged) > 0
 
 
-@pytest.mark.parametrize("replies, value", [
-    ("{a} + {b} = {c}", 1.0), ("\\boxed{{{c}}}", 1.0), ("{c}, since {a} + {b}", 0.0), ("no idea", 0.0)])
-def test_the_first_game_reads_the_last_number(sandbox, replies, value):
+@pytest.mark.parametrize("reply, right", [
+    ("{a} + {b} = {c}", True), ("\\boxed{{{c}}}", True), ("{c}, since {a} + {b}", False), ("no idea", False)])
+def test_the_first_game_reads_the_last_number(sandbox, reply, right):
     with sandbox.make((ROOT / "envs_examples/warmup/sums.py").read_text()) as env:
-        asked, result = env.reset(seed=3)[0], None
-        for turn in range(2):
+        asked = env.reset(seed=3)[0]
+        for said in (reply, "{c}"):
             a, b = map(int, re.match(r"What is (\d) \+ (\d)\?", asked).groups())
-            result = env.step(replies.format(a=a, b=b, c=a + b) if turn == 0 else str(a + b))
-            asked = result[0]
-        assert result[1:4] == ((1 + value) / 2, True, False)
+            asked, *result = env.step(said.format(a=a, b=b, c=a + b))
+        assert result[:3] == [1.0 if right else 0.5, True, False]
 
 
 def test_example_games_are_solved_by_their_solutions(sandbox):
-    for path in [*(ROOT / "envs_examples/games").glob("*.py"), *(ROOT / "envs_examples/warmup").glob("*.py")]:
+    for path in GAMES:
         namespace = {}
         exec(path.read_text(), contract.NAMESPACE | namespace, namespace)       # our own files, run here to reach solution()
         env_class = [v for k, v in namespace.items() if k.endswith("Env")][-1]
